@@ -1,0 +1,7 @@
+//! The thin binary: everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tally::cli::main()
+}

@@ -1,0 +1,149 @@
+//! Private files: directories 0700, files 0600, whole-file replacement that survives a crash, bounded reads.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Makes `options` create files that only the owner can read.
+pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options
+}
+
+/// Creates `dir` and its missing parents, each 0700.
+///
+/// # Errors
+/// When a part cannot be created or is not a directory.
+pub fn create_dir_private(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(dir)
+}
+
+/// Opens `path` for appending and reading, creating it 0600.
+///
+/// # Errors
+/// When it cannot be opened or created.
+pub fn open_append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true);
+    private(&mut options).open(path)
+}
+
+/// Replaces `path` by `bytes`: a temporary file beside it, `sync_data`, rename. A crash leaves the old or the new
+/// content, never a mix and never an empty file.
+///
+/// # Errors
+/// When any step fails; the old content then stands.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = temporary_beside(path);
+    let written = write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The error that matters is the one already in hand.
+        drop(fs::remove_file(&temporary));
+    }
+    written
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let mut file = private(&mut options).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_data()
+}
+
+fn temporary_beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}-{:08x}.tmp", std::process::id(), fastrand::u32(..)));
+    path.with_file_name(name)
+}
+
+/// Reads a regular file of at most `limit` bytes; `None` when it does not exist.
+///
+/// # Errors
+/// When it is not a regular file, is larger than `limit`, or cannot be read. A FIFO is refused without blocking.
+pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = match open_regular(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {limit} bytes")));
+    }
+    Ok(Some(bytes))
+}
+
+/// Opens `path` for reading if it is a regular file. Never waits: a FIFO without a writer must not hang a hook.
+///
+/// # Errors
+/// When it cannot be opened or is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replacing_is_whole_and_leaves_no_temporary() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.json");
+        write_atomic(&path, b"one").unwrap();
+        write_atomic(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn reading_is_bounded_and_a_directory_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        fs::write(&path, b"12345").unwrap();
+        assert_eq!(read_bounded(&path, 5).unwrap().as_deref(), Some(&b"12345"[..]));
+        assert!(read_bounded(&path, 4).is_err());
+        assert!(read_bounded(&dir.path().join("none"), 4).unwrap().is_none());
+        assert!(read_bounded(dir.path(), 4).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_and_directories_are_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("a/b");
+        create_dir_private(&inner).unwrap();
+        let path = inner.join("log");
+        open_append(&path).unwrap();
+        assert_eq!(fs::metadata(&inner).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,1 @@
+//! Facts read from `.git` files; no git process is ever started.
