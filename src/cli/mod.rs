@@ -1,9 +1,98 @@
 //! The command line: the only room that prints, prompts or exits.
+//!
+//! Exit codes: 0 done, 1 refused, failed or unhealthy, 2 usage, 3 claim not free. `tally hook` is different: always 0.
 
+mod economics;
+mod failure;
+mod hook;
+mod usage;
+
+use crate::settings::env::{Env, vars};
+use crate::sys::clock;
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// What coding agents cost, exactly: recorded locally first, relayed to your Console.
+#[derive(Debug, Parser)]
+#[command(name = "tally", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve one hook call of a host: its hook JSON on standard input; always exits 0.
+    Hook(hook::Args),
+    /// Record and show the economics of runs.
+    Economics(economics::Args),
+    /// Add up the usage in transcripts.
+    Usage(usage::Args),
+}
+
+/// What a command works with.
+struct Context<'a> {
+    env: &'a Env,
+    cwd: &'a Path,
+    out: &'a mut dyn Write,
+    err: &'a mut dyn Write,
+    /// Columns that a table may take.
+    width: u16,
+    /// Whether a person watches standard error.
+    watched: bool,
+}
 
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let env = Env::from_process();
+    if let Some(ms) = env.get(&vars::TALLY_CLOCK_MS).and_then(|ms| ms.parse().ok()) {
+        clock::freeze(ms);
+    }
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    // A hook must not meet an argument parser: its exit code 2 would block the agent (DESIGN §11).
+    if args.get(1).is_some_and(|verb| verb == "hook") && !args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        hook::run(&env, args.get(2..).unwrap_or_default(), &cwd);
+        return ExitCode::SUCCESS;
+    }
+    if args.get(1).is_some_and(|verb| verb == "__relay") {
+        crate::relay::worker::main(&env, &cwd);
+        return ExitCode::SUCCESS;
+    }
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output with code 0, mistakes to standard error with code 2.
+            drop(error.print());
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    ExitCode::from(dispatch(cli.command, &env, &cwd))
+}
+
+fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
+    let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+    let width = env.get(&vars::COLUMNS).and_then(|columns| columns.parse().ok()).unwrap_or(crate::report::table::WIDTH);
+    let watched = io::stderr().is_terminal();
+    let mut context = Context { env, cwd, out: &mut out, err: &mut err, width, watched };
+    let done = match command {
+        Command::Hook(_) => Ok(0),
+        Command::Economics(args) => economics::run(args, &mut context),
+        Command::Usage(args) => usage::run(&args, &mut context),
+    };
+    let flushed = context.out.flush();
+    match done.and_then(|code| flushed.map(|()| code).map_err(Failure::from)) {
+        Ok(code) => code,
+        // Whoever reads our output has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(failure) => {
+            drop(writeln!(context.err, "tally: {failure}"));
+            failure.code()
+        }
+    }
 }

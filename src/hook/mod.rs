@@ -1,1 +1,95 @@
-//! Placeholder until the room is furnished.
+//! What a host calls: its hook JSON in, a record out, and never an answer that depends on how we fare (DESIGN §4, G1).
+//!
+//! Nothing here opens a socket, starts a runtime, loads TLS roots or starts git. What goes wrong is one line in
+//! `tally.log`; the host sees exit 0 and an empty stdout whatever happens.
+
+pub mod payload;
+
+use crate::economics::run::{self, Subject};
+use crate::journal::notes;
+use crate::relay;
+use crate::settings::Settings;
+use crate::settings::env::Env;
+use crate::sys::clock;
+use payload::Payload;
+use std::path::Path;
+
+/// The hosts whose hooks are known.
+pub const HOSTS: [&str; 1] = [crate::usage::claude::line::HOST];
+
+/// What a hook has to say for itself; the host never hears it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint(pub String);
+
+/// Serves one hook call of `host`. `event` names the event where the payload does not.
+pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_cwd: &Path) {
+    let mut mended = String::new();
+    let payload = payload::parse(input, &mut mended);
+    let cwd = payload.as_ref().ok().and_then(|payload| payload.cwd.as_deref()).map(Path::new);
+    let cwd = cwd.filter(|cwd| cwd.is_dir()).unwrap_or(process_cwd);
+    let complaint = match &payload {
+        Ok(payload) => match moment(payload, event) {
+            None => return,
+            Some(moment) => Settings::load(env, cwd).enabled.then(|| act(env, host, payload, moment, cwd)),
+        },
+        Err(error) => Some(Err(Complaint(format!("the payload is not a JSON object: {error}")))),
+    };
+    if let Some(Err(Complaint(text))) = complaint {
+        complain(env, cwd, &format!("hook {host}: {text}"));
+    }
+}
+
+/// Writes one line to the log of the workspace that `cwd` is in.
+pub fn complain(env: &Env, cwd: &Path, text: &str) {
+    notes::note(&Settings::load(env, cwd).data_dir, text);
+}
+
+/// The events at which economics happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Start { resumed: bool },
+    SubagentStop,
+    Stop,
+    End,
+}
+
+fn moment(payload: &Payload<'_>, event: Option<&str>) -> Option<Moment> {
+    match payload.hook_event_name.as_deref().or(event)? {
+        "SessionStart" => {
+            Some(Moment::Start { resumed: matches!(payload.source.as_deref(), Some("resume" | "compact")) })
+        }
+        "SubagentStop" => Some(Moment::SubagentStop),
+        "Stop" => Some(Moment::Stop),
+        "SessionEnd" => Some(Moment::End),
+        _ => None,
+    }
+}
+
+fn act(env: &Env, host: &str, payload: &Payload<'_>, moment: Moment, cwd: &Path) -> Result<(), Complaint> {
+    let settings = Settings::load(env, cwd);
+    let Some(session_id) = payload.session_id.as_deref().filter(|id| !id.is_empty()) else {
+        return Err(Complaint("the payload has no session_id, so the run cannot be told from others".to_owned()));
+    };
+    let subject = Subject {
+        host,
+        session_id,
+        transcript: payload.transcript_path.as_deref().filter(|path| !path.is_empty()).map(Path::new),
+        cwd,
+        settings: &settings,
+        now_ms: clock::now_ms(),
+    };
+    let wrong = |error: run::RunError| Complaint(error.to_string());
+    match moment {
+        Moment::Start { resumed } => run::start(&subject, resumed).map_err(wrong),
+        Moment::SubagentStop => run::advance(&subject).map_err(wrong),
+        Moment::Stop | Moment::End => {
+            let stopped = run::stop(&subject, moment == Moment::End).map_err(wrong)?;
+            if stopped.queued > 0 {
+                relay::wake(&settings.data_dir, env, settings.foreground);
+            }
+            let said = stopped.warnings.into_iter().chain(stopped.handoff.map(|error| error.to_string()));
+            let said: Vec<String> = said.chain(settings.warnings.iter().cloned()).collect();
+            if said.is_empty() { Ok(()) } else { Err(Complaint(said.join("; "))) }
+        }
+    }
+}

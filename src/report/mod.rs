@@ -1,1 +1,4 @@
-//! Placeholder until the room is furnished.
+//! Views of what was counted: values that serialise to the documented JSON, and tables that fit a terminal.
+
+pub mod table;
+pub mod usage;

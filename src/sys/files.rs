@@ -109,6 +109,21 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
+/// Device and inode of a file; zeros where the system has none.
+#[must_use]
+pub fn identity(metadata: &fs::Metadata) -> (u64, u64) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.dev(), metadata.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        (0, 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

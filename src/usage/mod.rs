@@ -1,5 +1,19 @@
 //! Transcripts to billed calls: one reader per runtime, one merge.
+//!
+//! Usage is a ledger of *calls*, each one billed request to a model, never of lines or files (transcript formats §0).
+//! A reader turns a line into [`Observation`]s; the [`Ledger`] merges observations of one call, however often and in
+//! whatever file it was written, into one [`Call`]. Merging is idempotent and does not depend on the order of lines.
+//!
+//! The room only counts. What a call costs is the business of `pricing`, what was already recorded that of
+//! `economics`.
 
+pub mod call;
+pub mod claude;
+pub mod diagnostics;
+pub mod ledger;
 pub mod tokens;
 
+pub use call::{Call, CallKey, Observation};
+pub use diagnostics::Diagnostics;
+pub use ledger::Ledger;
 pub use tokens::Tokens;

@@ -20,9 +20,6 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The largest count that a single call can plausibly have; a larger one is a broken line.
-    pub const MAX_PER_CALL: i64 = 1_000_000_000_000;
-
     /// The whole prompt of the request: what long-context tiers are chosen by (pricing reference §1).
     #[must_use]
     pub fn prompt(&self) -> i64 {

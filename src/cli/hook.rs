@@ -1,0 +1,94 @@
+//! `tally hook HOST [--event E]`: whatever happens, exit 0, an empty standard output, and at most one line of complaint.
+
+use crate::hook;
+use crate::settings::env::Env;
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// The arguments, for `--help`; a real call is read by [`run`] without a parser that could refuse it.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The host that calls: claude-code.
+    #[arg(value_name = "HOST")]
+    _host: String,
+    /// The event, where the payload does not name it.
+    #[arg(long = "event", value_name = "E")]
+    _event: Option<String>,
+}
+
+/// Input beyond this is not read: no host writes so much, and a hook must stay small.
+const MAX_INPUT: u64 = 64 << 20;
+
+pub(super) fn run(env: &Env, args: &[OsString], cwd: &Path) {
+    // A panic must not become the host's problem: no message, no exit code.
+    std::panic::set_hook(Box::new(|_| ()));
+    let served = std::panic::catch_unwind(|| serve(env, args, cwd));
+    if served.is_err() {
+        drop(std::panic::catch_unwind(|| hook::complain(env, cwd, "hook: a bug in tally stopped this hook")));
+    }
+}
+
+fn serve(env: &Env, args: &[OsString], cwd: &Path) {
+    let call = match parse(args) {
+        Ok(call) => call,
+        Err(mistake) => {
+            drop(writeln!(io::stderr(), "tally hook: {mistake}"));
+            hook::complain(env, cwd, &format!("hook: {mistake}"));
+            return;
+        }
+    };
+    let mut input = Vec::new();
+    // What cannot be read is no JSON either: one complaint covers both.
+    drop(io::stdin().lock().take(MAX_INPUT).read_to_end(&mut input));
+    hook::serve(env, &call.host, call.event.as_deref(), &input, cwd);
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Call {
+    host: String,
+    event: Option<String>,
+}
+
+fn parse(args: &[OsString]) -> Result<Call, String> {
+    let mut args = args.iter().map(|arg| arg.to_string_lossy());
+    let host = args.next().ok_or("no host was named; use `tally hook claude-code`")?;
+    if !hook::HOSTS.contains(&host.as_ref()) {
+        return Err(format!("unknown host {host:?}; known: {}", hook::HOSTS.join(", ")));
+    }
+    let mut event = None;
+    while let Some(arg) = args.next() {
+        match arg.strip_prefix("--event") {
+            Some("") => event = Some(args.next().ok_or("--event needs a value")?.into_owned()),
+            Some(value) if value.starts_with('=') => event = value.get(1..).map(str::to_owned),
+            _ => return Err(format!("unknown argument {arg:?}")),
+        }
+    }
+    Ok(Call { host: host.into_owned(), event })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(args: &[&str]) -> Result<(String, Option<String>), String> {
+        let args: Vec<OsString> = args.iter().map(Into::into).collect();
+        parse(&args).map(|call| (call.host, call.event))
+    }
+
+    #[test]
+    fn the_event_may_be_given_both_ways() {
+        let expected = Ok(("claude-code".to_owned(), Some("Stop".to_owned())));
+        assert_eq!(call(&["claude-code", "--event", "Stop"]), expected);
+        assert_eq!(call(&["claude-code", "--event=Stop"]), expected);
+        assert_eq!(call(&["claude-code"]), Ok(("claude-code".to_owned(), None)));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert!(call(&[]).unwrap_err().contains("no host"));
+        assert!(call(&["emacs"]).unwrap_err().contains("emacs"));
+        assert!(call(&["claude-code", "--fast"]).unwrap_err().contains("--fast"));
+        assert!(call(&["claude-code", "--event"]).unwrap_err().contains("value"));
+    }
+}

@@ -1,0 +1,116 @@
+//! `tally usage`: exact usage of transcripts found under a home, or of the named files.
+
+use super::failure::Failure;
+use super::Context;
+use crate::pricing::{self, PricingSettings};
+use crate::report::usage::Usage;
+use crate::settings::Settings;
+use crate::settings::env::vars;
+use crate::sys::files;
+use crate::usage::claude::line::{HOST, Prompt};
+use crate::usage::claude::{layout, read};
+use crate::usage::{Diagnostics, Ledger, Observation};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::{Path, PathBuf};
+
+/// Add up the usage in transcripts.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Print the documented JSON (schemas/usage.schema.json).
+    #[arg(long)]
+    json: bool,
+    /// Look for transcripts under this home instead of your own.
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Only transcripts of this host.
+    #[arg(long, value_name = "H")]
+    host: Option<String>,
+    /// Price by this registry instead of the configured one.
+    #[arg(long, value_name = "FILE")]
+    pricing: Option<PathBuf>,
+    /// Transcripts, or folders of them; found under the home when none is named.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+/// Work on more bytes than this is shown as it goes.
+const LONG_WORK: u64 = 64 << 20;
+
+pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
+    if let Some(host) = args.host.as_deref().filter(|host| *host != HOST) {
+        return Err(Failure::Usage(format!("unknown host {host:?}; transcripts of {HOST} can be read")));
+    }
+    let settings = Settings::load(context.env, context.cwd);
+    let prices = pricing::load(&PricingSettings {
+        file: args.pricing.as_ref().map(|path| context.cwd.join(path)).or(settings.pricing.file.clone()),
+        ..settings.pricing
+    });
+    for warning in &prices.warnings {
+        writeln!(context.err, "tally: {warning}")?;
+    }
+    let mut diagnostics = Diagnostics::default();
+    let ledger = read_all(&transcripts(args, context)?, context.watched, &mut diagnostics);
+    let usage = Usage::of(&ledger, &prices.registry, diagnostics);
+    if args.json {
+        serde_json::to_writer_pretty(&mut *context.out, &usage).map_err(std::io::Error::from)?;
+        writeln!(context.out)?;
+    } else {
+        write!(context.out, "{}", usage.to_table(context.width))?;
+    }
+    Ok(0)
+}
+
+fn transcripts(args: &Args, context: &Context<'_>) -> Result<Vec<PathBuf>, Failure> {
+    if !args.paths.is_empty() {
+        let mut files = vec![];
+        for path in args.paths.iter().map(|path| context.cwd.join(path)) {
+            if path.is_dir() {
+                files.extend(layout::transcripts_below(&path));
+            } else if path.exists() {
+                files.push(path);
+            } else {
+                return Err(Failure::Failed(format!("{}: there is no such transcript or folder", path.display())));
+            }
+        }
+        return Ok(files);
+    }
+    let own_home = context.env.path(&vars::HOME);
+    let home = args.home.as_ref().map(|home| context.cwd.join(home)).or(own_home.map(Path::to_path_buf));
+    let home = home.ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --home".to_owned()))?;
+    // The variable speaks of the user's own home, not of one that is named.
+    let config_dirs = context.env.get(&vars::CLAUDE_CONFIG_DIR).filter(|_| args.home.is_none());
+    Ok(layout::roots(&home, config_dirs).iter().flat_map(|root| layout::transcripts_below(root)).collect())
+}
+
+fn read_all(paths: &[PathBuf], watched: bool, diagnostics: &mut Diagnostics) -> Ledger {
+    let mut calls = Calls(Ledger::new());
+    let sizes: Vec<u64> = paths.iter().map(|path| path.metadata().map_or(0, |file| file.len())).collect();
+    let bar = progress(sizes.iter().sum(), watched);
+    for (path, size) in paths.iter().zip(sizes) {
+        let read = files::open_regular(path).and_then(|mut file| {
+            read::transcript(&mut file, 0, layout::place(path), read::Want::Calls, &mut calls, diagnostics)
+        });
+        diagnostics.unreadable_files += u64::from(read.is_err());
+        bar.inc(size);
+    }
+    bar.finish_and_clear();
+    calls.0
+}
+
+fn progress(bytes: u64, watched: bool) -> ProgressBar {
+    if !watched || bytes < LONG_WORK {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes}");
+    ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+struct Calls(Ledger);
+
+impl read::Receiver for Calls {
+    fn call(&mut self, seen: Observation<'_>) {
+        self.0.observe(&seen);
+    }
+
+    fn prompt(&mut self, _seen: Prompt<'_>) {}
+}

@@ -1,0 +1,195 @@
+//! What calls add up to, and the projections of a sum that a record shows.
+
+use crate::pricing::Usd;
+use crate::usage::Tokens;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::{AddAssign, SubAssign};
+
+/// A sum over calls, or the signed difference of two sums. Every part adds, so differences add up again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Tokens of all calls.
+    pub tokens: Tokens,
+    /// What the priced calls cost.
+    pub cost: Usd,
+    /// How many calls.
+    pub calls: i64,
+    /// Tokens of calls that have no price: not part of `cost`.
+    pub unpriced_tokens: i64,
+}
+
+impl Amount {
+    /// One call, at its price if it has one.
+    #[must_use]
+    pub fn of_call(tokens: Tokens, cost: Option<Usd>) -> Self {
+        let unpriced_tokens = if cost.is_none() { tokens.total() } else { 0 };
+        Self { tokens, cost: cost.unwrap_or_default(), calls: 1, unpriced_tokens }
+    }
+
+    /// What is known of the cost: the sum of the priced part, `None` when no part is priced (never zero, DESIGN §7).
+    #[must_use]
+    pub fn known_cost(&self) -> Option<Usd> {
+        (self.unpriced_tokens == 0 || self.cost != Usd::default()).then_some(self.cost)
+    }
+
+    /// Whether every token is priced.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.unpriced_tokens == 0
+    }
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        self.tokens += other.tokens;
+        self.cost += other.cost;
+        self.calls += other.calls;
+        self.unpriced_tokens += other.unpriced_tokens;
+    }
+}
+
+impl SubAssign for Amount {
+    fn sub_assign(&mut self, other: Self) {
+        self.tokens -= other.tokens;
+        self.cost -= other.cost;
+        self.calls -= other.calls;
+        self.unpriced_tokens -= other.unpriced_tokens;
+    }
+}
+
+/// The stored form: `[input, output, write 5m, write 1h, read, searches, calls, unpriced tokens, cost in pico-USD]`.
+type Stored = [i64; 9];
+
+impl Serialize for Amount {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let t = self.tokens;
+        let cost = i64::try_from(self.cost.pico()).map_err(serde::ser::Error::custom)?;
+        let stored: Stored = [
+            t.input,
+            t.output,
+            t.cache_write_5m,
+            t.cache_write_1h,
+            t.cache_read,
+            t.web_search_requests,
+            self.calls,
+            self.unpriced_tokens,
+            cost,
+        ];
+        stored.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let [input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests, calls, unpriced_tokens, cost] =
+            Stored::deserialize(from)?;
+        let tokens = Tokens { input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests };
+        Ok(Self { tokens, cost: Usd::from_pico(cost.into()), calls, unpriced_tokens })
+    }
+}
+
+/// Amounts by name. An amount that comes to nothing is not kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Parts(BTreeMap<String, Amount>);
+
+impl Parts {
+    /// The parts, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Amount)> {
+        self.0.iter().map(|(name, amount)| (name.as_str(), amount))
+    }
+
+    /// One part.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Amount> {
+        self.0.get(name)
+    }
+
+    /// Adds to one part.
+    pub fn add(&mut self, name: &str, amount: Amount) {
+        self.change(name, |part| *part += amount);
+    }
+
+    /// Takes from one part.
+    pub fn subtract(&mut self, name: &str, amount: Amount) {
+        self.change(name, |part| *part -= amount);
+    }
+
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut Amount)) {
+        let mut part = self.0.remove(name).unwrap_or_default();
+        change(&mut part);
+        if part != Amount::default() {
+            self.0.insert(name.to_owned(), part);
+        }
+    }
+}
+
+/// One sum and its projections. `by_model` and `by_phase` each add up to `sum`, exactly; `by_agent` holds only what
+/// subagents did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Totals {
+    /// All of it.
+    pub sum: Amount,
+    /// By canonical model id.
+    pub by_model: Parts,
+    /// By phase of the task.
+    pub by_phase: Parts,
+    /// By subagent, as the host names it.
+    pub by_agent: Parts,
+}
+
+/// Where an amount belongs.
+#[derive(Debug, Clone, Copy)]
+pub struct Share<'a> {
+    /// Canonical model id.
+    pub model: &'a str,
+    /// Phase of the task.
+    pub phase: &'a str,
+    /// The subagent, if one did it.
+    pub agent: Option<&'a str>,
+}
+
+impl Totals {
+    /// Adds an amount to the sum and to each projection.
+    pub fn add(&mut self, share: Share<'_>, amount: Amount) {
+        self.sum += amount;
+        self.by_model.add(share.model, amount);
+        self.by_phase.add(share.phase, amount);
+        if let Some(agent) = share.agent {
+            self.by_agent.add(agent, amount);
+        }
+    }
+
+    /// Takes an amount from the sum and from each projection.
+    pub fn subtract(&mut self, share: Share<'_>, amount: Amount) {
+        self.sum -= amount;
+        self.by_model.subtract(share.model, amount);
+        self.by_phase.subtract(share.phase, amount);
+        if let Some(agent) = share.agent {
+            self.by_agent.subtract(agent, amount);
+        }
+    }
+
+    /// Takes all of `other`.
+    pub fn subtract_all(&mut self, other: &Self) {
+        self.sum -= other.sum;
+        let pairs = [
+            (&mut self.by_model, &other.by_model),
+            (&mut self.by_phase, &other.by_phase),
+            (&mut self.by_agent, &other.by_agent),
+        ];
+        for (own, others) in pairs {
+            for (name, amount) in others.iter() {
+                own.subtract(name, *amount);
+            }
+        }
+    }
+
+    /// Whether nothing is left in any projection.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

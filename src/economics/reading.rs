@@ -1,0 +1,190 @@
+//! What a session's transcripts say that is new since they were read last.
+//!
+//! A stop costs what the turn added, not what the session weighs: each file is read from where the last read ended,
+//! as long as it is still the file that was read (device, inode, length, and the bytes before the offset).
+
+use super::clock::RunClock;
+use super::session::{FileMark, Head};
+use crate::sys::files;
+use crate::usage::call::Name;
+use crate::usage::claude::line::Prompt;
+use crate::usage::claude::{layout, read};
+use crate::usage::{Diagnostics, Ledger, Observation};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// The news of a session.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// The calls whose lines were read, of whatever session.
+    pub ledger: Ledger,
+    /// What was not counted.
+    pub diagnostics: Diagnostics,
+    /// The file of each subagent that was read.
+    pub agent_files: BTreeMap<String, PathBuf>,
+    /// Why the conversation could not be read, if it could not.
+    pub unreadable: Option<String>,
+    session_id: String,
+    stem: String,
+    /// The conversation's prompts and calls, in order.
+    turns: Vec<Turn>,
+    last_session: String,
+}
+
+#[derive(Debug)]
+struct Turn {
+    session: String,
+    at_ms: i64,
+    prompt: bool,
+}
+
+impl Reading {
+    /// Reads what is new in the session's files, and moves the marks of `head` forward.
+    #[must_use]
+    pub fn of_session(head: &mut Head, transcript: &Path) -> Self {
+        let stem = transcript.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+        let mut reading = Self { session_id: head.session_id.clone(), stem, ..Self::default() };
+        let mut files = layout::session_files(transcript);
+        files.extend(reading.own_siblings(head, transcript));
+        for path in files {
+            let of_agent = layout::place(&path).agent.map(str::to_owned);
+            let read = reading.file(head, &path, of_agent.is_none());
+            match (read, of_agent) {
+                (Err(error), None) => reading.unreadable = Some(format!("{}: {error}", path.display())),
+                (Err(_), Some(_)) => reading.diagnostics.unreadable_files += 1,
+                (Ok(()), Some(agent)) => drop(reading.agent_files.insert(agent, path)),
+                (Ok(()), None) => {}
+            }
+        }
+        reading
+    }
+
+    /// Whether a call or prompt of that session is this session's own. Lines of another session are history that a
+    /// resumed or forked transcript carries along: billed to whoever made them. A transcript that is not named after
+    /// the session tells by its last line what it calls the session itself.
+    #[must_use]
+    pub fn is_own(&self, session: &str) -> bool {
+        session.is_empty()
+            || session == self.session_id
+            || (self.stem != self.session_id && (session == self.stem || session == self.last_session))
+    }
+
+    /// Tells the clock of the conversation's prompts and calls.
+    pub fn wind(&self, clock: &mut RunClock) {
+        for turn in self.turns.iter().filter(|turn| self.is_own(&turn.session)) {
+            if turn.prompt {
+                clock.prompt(turn.at_ms);
+            } else {
+                clock.call(turn.at_ms);
+            }
+        }
+    }
+
+    /// The text of a name in the ledger.
+    #[must_use]
+    pub fn name(&self, name: Name) -> &str {
+        self.ledger.name(name)
+    }
+
+    /// Subagent files of older versions lie beside the conversation and tell only inside whose they are. The folder is
+    /// searched again only after something was added to it.
+    fn own_siblings(&self, head: &mut Head, transcript: &Path) -> Vec<PathBuf> {
+        let known = |head: &Head, path: &Path| head.files.iter().any(|mark| mark.path == path);
+        let changed = transcript.parent().and_then(|dir| dir.metadata().ok()).and_then(|folder| modified_ns(&folder));
+        if changed.is_some() && changed == head.siblings_seen_ns {
+            let beside = |mark: &&FileMark| {
+                mark.path.parent() == transcript.parent() && layout::place(&mark.path).agent.is_some()
+            };
+            return head.files.iter().filter(beside).map(|mark| mark.path.clone()).collect();
+        }
+        head.siblings_seen_ns = changed;
+        let own = |path: &PathBuf| {
+            known(head, path)
+                || files::open_regular(path).ok().and_then(|file| read::first_session(&file)).is_some_and(|session| {
+                    session == self.session_id || session == self.stem
+                })
+        };
+        layout::sibling_agents(transcript).into_iter().filter(own).collect()
+    }
+
+    fn file(&mut self, head: &mut Head, path: &Path, conversation: bool) -> io::Result<()> {
+        let at = head.files.iter().position(|mark| mark.path == path);
+        let mark = at.and_then(|at| head.files.get(at));
+        if let Some(mark) = mark.filter(|_| !conversation) {
+            let now = path.metadata()?;
+            if now.len() == mark.offset && files::identity(&now) == mark.identity {
+                return Ok(());
+            }
+        }
+        let mut file = files::open_regular(path)?;
+        let metadata = file.metadata()?;
+        let from = mark.filter(|mark| is_same(&file, &metadata, mark)).map_or(0, |mark| mark.offset);
+        let place = layout::place(path);
+        let mut receiver = Receive { reading: self, conversation };
+        let mut diagnostics = Diagnostics::default();
+        let offset =
+            read::transcript(&mut file, from, place, read::Want::CallsAndPrompts, &mut receiver, &mut diagnostics)?;
+        self.diagnostics += diagnostics;
+        let before = hash_before(&file, offset)?;
+        let mark = FileMark { path: path.to_path_buf(), identity: files::identity(&metadata), offset, before };
+        match at.and_then(|at| head.files.get_mut(at)) {
+            Some(known) => *known = mark,
+            None => head.files.push(mark),
+        }
+        Ok(())
+    }
+}
+
+struct Receive<'r> {
+    reading: &'r mut Reading,
+    conversation: bool,
+}
+
+impl Receive<'_> {
+    fn turn(&mut self, session: &str, at_ms: Option<i64>, prompt: bool) {
+        if self.conversation && let Some(at_ms) = at_ms {
+            self.reading.turns.push(Turn { session: session.to_owned(), at_ms, prompt });
+        }
+    }
+}
+
+impl read::Receiver for Receive<'_> {
+    fn call(&mut self, seen: Observation<'_>) {
+        let session = seen.session.as_deref().unwrap_or_default();
+        self.turn(session, seen.at_ms, false);
+        if self.conversation {
+            session.clone_into(&mut self.reading.last_session);
+        }
+        self.reading.ledger.observe(&seen);
+    }
+
+    fn prompt(&mut self, seen: Prompt<'_>) {
+        self.turn(seen.session.as_deref().unwrap_or_default(), Some(seen.at_ms), true);
+    }
+}
+
+/// How many bytes before the offset tell whether a file is the one that was read.
+const WITNESS: u64 = 64;
+
+fn is_same(file: &File, metadata: &Metadata, mark: &FileMark) -> bool {
+    files::identity(metadata) == mark.identity
+        && metadata.len() >= mark.offset
+        && hash_before(file, mark.offset).is_ok_and(|before| before == mark.before)
+}
+
+fn hash_before(mut file: &File, offset: u64) -> io::Result<u64> {
+    let from = offset.saturating_sub(WITNESS);
+    let mut bytes = vec![];
+    file.seek(SeekFrom::Start(from))?;
+    file.take(offset - from).read_to_end(&mut bytes)?;
+    let digest = Sha256::digest(&bytes);
+    Ok(u64::from_le_bytes(digest.first_chunk::<8>().copied().unwrap_or_default()))
+}
+
+fn modified_ns(metadata: &Metadata) -> Option<i64> {
+    let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_nanos()).ok()
+}

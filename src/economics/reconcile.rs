@@ -1,0 +1,63 @@
+//! The journal is the authority: what it holds and a head does not know is taken off before a delta is computed.
+//!
+//! A kill between the journal's append and the head's commit leaves a record that the head knows nothing of. Reading
+//! the transcript again from the old marks bills its calls again, into `pending`; taking the record's own delta off
+//! leaves what is really new. A head that was lost altogether is made good the same way, from the session's first
+//! record on (DESIGN §7).
+
+use super::record::{Record, TaskTotals};
+use super::session::Head;
+use crate::journal::Journal;
+use std::io;
+
+/// Brings `head` up to the journal: its sequence, what is recorded, and what is still pending.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub fn session(head: &mut Head, journal: &mut Journal) -> io::Result<()> {
+    if head.journal_end >= journal.log.length() {
+        return Ok(());
+    }
+    let needle = quoted("session_id", &head.session_id);
+    let mut missed = vec![];
+    journal.log.for_each_from(head.journal_end, needle.as_bytes(), |line, _| {
+        missed.extend(serde_json::from_slice::<Record>(line).ok());
+    })?;
+    for record in missed {
+        if record.session_id != head.session_id || record.sequence <= head.sequence {
+            continue;
+        }
+        let delta = record.delta();
+        head.pending.subtract_all(&delta);
+        head.sequence = record.sequence;
+        head.baseline = record.baseline;
+        head.recorded.sum += delta.sum;
+        for (model, amount) in delta.by_model.iter() {
+            head.recorded.by_model.add(model, *amount);
+        }
+    }
+    // A transcript that was deleted cannot be billed again: what it would have taken off is not owed back.
+    if head.pending.sum.tokens.total() < 0 || head.pending.sum.calls < 0 {
+        head.pending = super::amount::Totals::default();
+    }
+    head.journal_end = journal.log.length();
+    Ok(())
+}
+
+/// The counters of a task as of its last record, by whatever session.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub fn task(slug: &str, journal: &mut Journal) -> io::Result<TaskTotals> {
+    let needle = quoted("task_slug", slug);
+    let last = journal.log.last(needle.as_bytes(), |line| {
+        let record = serde_json::from_slice::<Record>(line).ok()?;
+        (record.task_slug.as_deref() == Some(slug)).then_some(record.task_totals).flatten()
+    })?;
+    Ok(last.unwrap_or_default())
+}
+
+/// A field as our own writer spells it.
+fn quoted(field: &str, value: &str) -> String {
+    format!("\"{field}\":{}", serde_json::Value::from(value))
+}

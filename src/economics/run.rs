@@ -1,0 +1,289 @@
+//! The moments of a session at which economics happens: its start, a subagent's end, a stop.
+
+use super::assemble::{Facts, assemble, has_news};
+use super::billing::Bill;
+use super::handoff::{self, HandoffError};
+use super::label::label;
+use super::reading::Reading;
+use super::record::{Baseline, Record, RunDiagnostics, TaskTotals};
+use super::reconcile;
+use super::session::{Head, Session, Sessions};
+use crate::attribution::{Task, project};
+use crate::journal::{Durability, Journal, MAX_RECORD};
+use crate::pricing::{PricingSettings, source};
+use crate::settings::Settings;
+use crate::sys::files;
+use crate::usage::claude::layout;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a hook waits for another hook of the same data directory. One whose wait is in vain leaves its run to the
+/// session's next record.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The session that a hook speaks of.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The host.
+    pub host: &'a str,
+    /// The host's session id; never empty.
+    pub session_id: &'a str,
+    /// The conversation's transcript, as the host names it.
+    pub transcript: Option<&'a Path>,
+    /// Where the agent works.
+    pub cwd: &'a Path,
+    /// What the user decided.
+    pub settings: &'a Settings,
+    /// When the hook was called, in epoch milliseconds.
+    pub now_ms: i64,
+}
+
+/// Why nothing was recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Another hook of this data directory held its lock.
+    #[error("{what} was in use by another hook for {} s; the run goes into the session's next record", PATIENCE.as_secs())]
+    Busy {
+        /// What was in use.
+        what: PathBuf,
+    },
+    /// A file cannot be used.
+    #[error("{what}: {source}")]
+    Io {
+        /// Which step failed, with the path.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+fn at(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> RunError {
+    move |source| RunError::Io { what: what.to_string(), source }
+}
+
+/// What a stop came to.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The record, if there was anything new.
+    pub record: Option<Record>,
+    /// Whether records were queued for the Console.
+    pub queued: usize,
+    /// Why records could not be queued, if they could not.
+    pub handoff: Option<HandoffError>,
+    /// What the user should know, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// Notes that a session starts. `resumed` when it takes an earlier conversation up.
+///
+/// # Errors
+/// When the session's file cannot be written.
+pub fn start(subject: &Subject<'_>, resumed: bool) -> Result<(), RunError> {
+    let (_sessions, mut session) = open(subject)?;
+    if session.head.is_some() {
+        return Ok(());
+    }
+    // A conversation that goes on may have been recorded before its session file was lost: then the journal knows.
+    let (baseline, journal_end) = if resumed {
+        (Baseline::Transcript, 0)
+    } else {
+        let journal = std::fs::metadata(&subject.settings.economics_log);
+        (Baseline::SessionStart, journal.map_or(0, |journal| journal.len()))
+    };
+    let head = Head::new(subject.host, subject.session_id, baseline, journal_end);
+    commit(&mut session, &[], head, Durability::Written)
+}
+
+/// Reads what a subagent left behind, so that the stop has less to read.
+///
+/// # Errors
+/// When session, transcript or index cannot be read or written.
+pub fn advance(subject: &Subject<'_>) -> Result<(), RunError> {
+    let (_sessions, mut session) = open(subject)?;
+    let Some(transcript) = subject.transcript else { return Ok(()) };
+    let mut head = head_of(&session, subject);
+    let task = task(subject);
+    let before = head.files.clone();
+    let (_, bill) = bill(subject, transcript, &mut session, &mut head, &task)?;
+    if head.files == before {
+        return Ok(());
+    }
+    commit(&mut session, &bill.calls, head, Durability::Written)
+}
+
+/// Records a run that stopped. `ended` when the session ends with it: nobody was waiting for its stop then, so the run
+/// ended with its last sign of life.
+///
+/// # Errors
+/// When nothing could be recorded. The transcript is not lost: the session's next record will hold the run.
+pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
+    let settings = subject.settings;
+    let (_sessions, mut session) = open(subject)?;
+    let mut head = head_of(&session, subject);
+    let task = task(subject);
+    let mut news = News::read(subject, &mut session, &mut head, &task)?;
+
+    if let Some(folder) = settings.economics_log.parent() {
+        files::create_dir_private(folder).map_err(at(folder.display()))?;
+    }
+    let journal_at = || at(settings.economics_log.display());
+    let journal = Journal::open(&settings.economics_log, PATIENCE).map_err(journal_at())?;
+    let mut journal = journal.ok_or_else(|| RunError::Busy { what: settings.economics_log.clone() })?;
+    handoff::prepare(&journal).map_err(journal_at())?;
+    reconcile::session(&mut head, &mut journal).map_err(journal_at())?;
+    let task_before = match &task.slug {
+        Some(slug) => reconcile::task(&label(slug), &mut journal).map_err(journal_at())?,
+        None => TaskTotals::default(),
+    };
+
+    let runs = head.clock.stop((!ended).then_some(subject.now_ms));
+    let facts = Facts {
+        host: Some(subject.host),
+        session_id: subject.session_id,
+        sequence: head.sequence + 1,
+        baseline: head.baseline,
+        at_ms: subject.now_ms,
+        delta: &head.pending,
+        recorded: &head.recorded,
+        runs: runs.as_deref(),
+        pricing_version: news.bill.pricing_version.take(),
+        agent_models: &news.bill.agent_models,
+        agent_types: &news.agent_types,
+        task: &task,
+        task_before: &task_before,
+        project: project::label(subject.cwd, settings.project.as_deref(), settings.home.as_deref()),
+        tenant: settings.tenant.clone(),
+        diagnostics: news.diagnostics.clone(),
+    };
+    let record = (head.sequence == 0 || has_news(&facts)).then(|| assemble(&facts));
+    let fresh_from = journal.log.length();
+    if let Some(record) = &record {
+        journal.append(&line(record)?).map_err(journal_at())?;
+    }
+    let handed = handoff::hand_on(&mut journal, settings, fresh_from);
+    if let Some(record) = &record {
+        head.sequence = record.sequence;
+        head.journal_end = journal.log.length();
+        let delta = std::mem::take(&mut head.pending);
+        head.recorded.sum += delta.sum;
+        for (model, amount) in delta.by_model.iter() {
+            head.recorded.by_model.add(model, *amount);
+        }
+        commit(&mut session, &news.bill.calls, head, Durability::Synced)?;
+    } else if news.moved {
+        commit(&mut session, &news.bill.calls, head, Durability::Written)?;
+    }
+    let (queued, handoff) = match handed {
+        Ok(queued) => (queued, None),
+        Err(error) => (0, Some(error)),
+    };
+    Ok(Stopped { record, queued, handoff, warnings: [news.warnings, task.warnings].concat() })
+}
+
+/// What the transcripts add, and what was met in reading them.
+struct News {
+    bill: Bill,
+    agent_types: BTreeMap<String, String>,
+    diagnostics: RunDiagnostics,
+    /// Whether any file was read further.
+    moved: bool,
+    warnings: Vec<String>,
+}
+
+impl News {
+    fn read(
+        subject: &Subject<'_>,
+        session: &mut Session,
+        head: &mut Head,
+        task: &Task,
+    ) -> Result<Self, RunError> {
+        let Some(transcript) = subject.transcript else {
+            let diagnostics = RunDiagnostics {
+                usage_unknown: Some("the hook named no transcript".to_owned()),
+                ..RunDiagnostics::default()
+            };
+            let (bill, agent_types) = Default::default();
+            return Ok(Self { bill, agent_types, diagnostics, moved: false, warnings: vec![] });
+        };
+        let before = head.files.clone();
+        let (reading, bill) = bill(subject, transcript, session, head, task)?;
+        let diagnostics = RunDiagnostics {
+            unreadable_lines: reading.diagnostics.unreadable_lines,
+            calls_without_timestamp: bill.calls_without_timestamp,
+            calls_before_first_prices: bill.calls_before_first_prices,
+            default_priced_models: bill.default_priced_models.iter().cloned().collect(),
+            usage_unknown: reading.unreadable.as_ref().map(|_| "the transcript cannot be read".to_owned()),
+            delegations_omitted: 0,
+        };
+        let type_of = |(agent, path): (&String, &PathBuf)| Some((label(agent).into_owned(), layout::agent_type(path)?));
+        Ok(Self {
+            agent_types: reading.agent_files.iter().filter_map(type_of).collect(),
+            bill,
+            diagnostics,
+            moved: head.files != before,
+            warnings: reading.unreadable.into_iter().collect(),
+        })
+    }
+}
+
+fn open(subject: &Subject<'_>) -> Result<(Sessions, Session), RunError> {
+    let data_dir = &subject.settings.data_dir;
+    let sessions = Sessions::lock(data_dir, PATIENCE).map_err(at(data_dir.display()))?;
+    let sessions = sessions.ok_or_else(|| RunError::Busy { what: data_dir.join("sessions") })?;
+    let session = sessions.open(subject.host, subject.session_id).map_err(at("session file"))?;
+    Ok((sessions, session))
+}
+
+fn commit(
+    session: &mut Session,
+    calls: &[super::session::BilledCall],
+    head: Head,
+    durability: Durability,
+) -> Result<(), RunError> {
+    session.commit(calls, head, durability).map_err(at("session file"))
+}
+
+/// Where the session stands; one that was never seen yields its whole transcript, and the journal is asked from its
+/// first record on.
+fn head_of(session: &Session, subject: &Subject<'_>) -> Head {
+    session.head.clone().unwrap_or_else(|| Head::new(subject.host, subject.session_id, Baseline::Transcript, 0))
+}
+
+fn task(subject: &Subject<'_>) -> Task {
+    Task::read(&subject.settings.workspace.sidecar_bases(subject.cwd), subject.now_ms)
+}
+
+fn bill(
+    subject: &Subject<'_>,
+    transcript: &Path,
+    session: &mut Session,
+    head: &mut Head,
+    task: &Task,
+) -> Result<(Reading, Bill), RunError> {
+    let mut reading = Reading::of_session(head, transcript);
+    reading.wind(&mut head.clock);
+    let prices = source::load(&pricing(subject.settings));
+    let phase_at = |at_ms: Option<i64>| label(task.phase_at(at_ms)).into_owned();
+    let bill = Bill::of(&mut reading, session, &prices.registry, phase_at, &mut head.pending);
+    Ok((reading, bill.map_err(at("index of billed calls"))?))
+}
+
+fn pricing(settings: &Settings) -> PricingSettings {
+    settings.pricing.clone()
+}
+
+/// The record as its line. One that would be too large loses delegations, the last first, and says how many.
+fn line(record: &Record) -> Result<Vec<u8>, RunError> {
+    let mut record = record.clone();
+    loop {
+        let line = serde_json::to_vec(&record).map_err(|error| at("record")(error.into()))?;
+        if line.len() <= MAX_RECORD || record.delegations.is_empty() {
+            return Ok(line);
+        }
+        let keep = record.delegations.len() / 2;
+        record.diagnostics.delegations_omitted += (record.delegations.len() - keep) as u64;
+        record.delegations.truncate(keep);
+    }
+}

@@ -1,0 +1,138 @@
+//! The lines of an append-only JSONL file from a byte offset on, in bounded memory.
+//!
+//! 1. Only lines that contain one of the needles are yielded: most of a transcript is text that cannot hold usage.
+//! 2. The offset that is returned lies behind the last line that ends in a newline; the next read starts there.
+//! 3. An unterminated last line is yielded too, marked as open: if it is whole it counts now, and because the offset
+//!    stays before it, it is read again when its newline has come.
+//! 4. A line longer than [`MAX_LINE`] is passed over and counted, so that memory stays bounded.
+
+use memchr::{memchr, memmem, memrchr};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// The longest line that is looked at, in bytes.
+pub const MAX_LINE: usize = 8 << 20;
+const CHUNK: usize = 1 << 20;
+
+/// One line, without its newline.
+#[derive(Debug, Clone, Copy)]
+pub struct Line<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Where it starts in the file.
+    pub offset: u64,
+    /// Whether it has no newline yet: its writer may still be writing it.
+    pub open: bool,
+}
+
+/// How far a read came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Where the next read starts.
+    pub offset: u64,
+    /// Lines that were too long to be looked at.
+    pub overlong: u64,
+}
+
+/// Yields each line of `file` from `from` on that contains `needle`.
+///
+/// # Errors
+/// When the file cannot be read; lines that were yielded before stay yielded.
+pub fn for_each(file: &mut File, from: u64, needle: &[u8], mut yielded: impl FnMut(Line<'_>)) -> io::Result<Progress> {
+    let finder = memmem::Finder::new(needle);
+    file.seek(SeekFrom::Start(from))?;
+    let mut buffer: Vec<u8> = Vec::with_capacity(2 * CHUNK);
+    let mut base = from;
+    let mut overlong = 0;
+    let mut skipping = false;
+    loop {
+        let filled = buffer.len();
+        let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut buffer)?;
+        if read == 0 {
+            break;
+        }
+        let Some(last) = buffer.get(filled..).and_then(|new| memrchr(b'\n', new)).map(|at| at + filled) else {
+            if skipping || buffer.len() > MAX_LINE {
+                skipping = true;
+                base += buffer.len() as u64;
+                buffer.clear();
+            }
+            continue;
+        };
+        let mut start = 0;
+        if skipping {
+            start = memchr(b'\n', &buffer).map_or(last, |at| at) + 1;
+            skipping = false;
+            overlong += 1;
+        }
+        let whole = buffer.get(start..=last).unwrap_or_default();
+        yield_lines(whole, base + start as u64, &finder, &mut yielded);
+        base += last as u64 + 1;
+        buffer.drain(..=last);
+    }
+    if skipping {
+        overlong += 1;
+    } else if finder.find(&buffer).is_some() {
+        yielded(Line { bytes: &buffer, offset: base, open: true });
+    }
+    Ok(Progress { offset: base, overlong })
+}
+
+/// Yields the lines of `whole`, each ending in a newline, that the finder hits.
+fn yield_lines(whole: &[u8], base: u64, finder: &memmem::Finder<'_>, yielded: &mut impl FnMut(Line<'_>)) {
+    let mut from = 0;
+    while let Some(rest) = whole.get(from..) {
+        let Some(hit) = finder.find(rest).map(|at| at + from) else { return };
+        let start = whole.get(from..hit).and_then(|before| memrchr(b'\n', before)).map_or(from, |at| from + at + 1);
+        let end = whole.get(hit..).and_then(|after| memchr(b'\n', after)).map_or(whole.len(), |at| hit + at);
+        let bytes = whole.get(start..end).unwrap_or_default();
+        yielded(Line { bytes, offset: base + start as u64, open: false });
+        from = end + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    fn read(bytes: &[u8], from: u64) -> (Vec<(Vec<u8>, u64, bool)>, Progress) {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        let mut lines = Vec::new();
+        let progress = for_each(&mut file, from, b"x", |line| lines.push((line.bytes.to_vec(), line.offset, line.open)));
+        (lines, progress.unwrap())
+    }
+
+    #[test]
+    fn an_open_line_is_yielded_and_read_again() {
+        let (lines, progress) = read(b"1x\n2\n3x", 0);
+        assert_eq!(lines, [(b"1x".to_vec(), 0, false), (b"3x".to_vec(), 5, true)]);
+        assert_eq!(progress.offset, 5);
+        let (lines, progress) = read(b"1x\n2\n3x\n", progress.offset);
+        assert_eq!(lines, [(b"3x".to_vec(), 5, false)]);
+        assert_eq!(progress.offset, 8);
+    }
+
+    #[test]
+    fn an_overlong_line_costs_only_itself() {
+        let mut bytes = b"1x\n".to_vec();
+        bytes.extend(std::iter::repeat_n(b'x', MAX_LINE + CHUNK));
+        bytes.extend(b"\n2x\n");
+        let (lines, progress) = read(&bytes, 0);
+        assert_eq!(lines.iter().map(|line| line.0.as_slice()).collect::<Vec<_>>(), [b"1x", b"2x"]);
+        assert_eq!(progress, Progress { offset: bytes.len() as u64, overlong: 1 });
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_with_the_needle_comes_once(text in "[xy\n]{0,60}") {
+            let (lines, progress) = read(text.as_bytes(), 0);
+            let expected: Vec<&str> = text.split('\n').filter(|line| line.contains('x')).collect();
+            let got: Vec<&str> = lines.iter().map(|line| std::str::from_utf8(&line.0).unwrap()).collect();
+            prop_assert_eq!(got, expected);
+            prop_assert_eq!(progress.offset as usize, text.rfind('\n').map_or(0, |at| at + 1));
+        }
+    }
+}

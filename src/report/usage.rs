@@ -1,0 +1,176 @@
+//! The answer of `tally usage`: what transcripts add up to, by model and by session.
+//!
+//! `schemas/usage.schema.json` is the contract of the JSON form. Costs are the sum of the priced part; a total in
+//! which nothing is priced is `null`, and `complete` says whether every call is priced and counted.
+
+use super::table::{count, money, table};
+use crate::pricing::{Basis, Registry, Request, Usd};
+use crate::usage::call::{Name, Traits};
+use crate::usage::{Call, Diagnostics, Ledger, Tokens};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write;
+
+/// Usage of a set of transcripts.
+#[derive(Debug, Default, Serialize)]
+pub struct Usage {
+    /// All of it.
+    #[serde(flatten)]
+    pub all: Share,
+    /// The same by session id.
+    pub by_session: BTreeMap<String, Share>,
+    /// What was met and not counted.
+    pub diagnostics: Diagnostics,
+}
+
+/// One session's usage, or everybody's.
+#[derive(Debug, Default, Serialize)]
+pub struct Share {
+    /// By canonical model id; `unknown` for calls without a model.
+    pub by_model: BTreeMap<String, ModelUsage>,
+    /// USD; the priced part, `null` when nothing is priced.
+    pub total_cost_usd: Option<Usd>,
+    /// Whether every call is priced and counted.
+    pub complete: bool,
+    /// Canonical ids without a price.
+    pub unpriced_models: BTreeSet<String>,
+    /// Billed requests.
+    pub calls: u64,
+}
+
+/// One model's usage.
+#[derive(Debug, Default, Serialize)]
+pub struct ModelUsage {
+    /// Uncached, unwritten prompt tokens.
+    pub input: i64,
+    /// Billed output tokens.
+    pub output: i64,
+    /// Cache writes at the default time to live.
+    pub cache_write_5m: i64,
+    /// Cache writes kept for one hour.
+    pub cache_write_1h: i64,
+    /// Cache hits.
+    pub cache_read: i64,
+    /// Server-side web searches.
+    pub web_search_requests: i64,
+    /// USD; the priced part, `null` when nothing is priced.
+    pub cost_usd: Option<Usd>,
+    /// The ids as the runtimes spell them.
+    pub raw_ids: BTreeSet<String>,
+}
+
+impl Usage {
+    /// Adds up `ledger` at the prices of `registry`. `diagnostics` is what the readers met.
+    #[must_use]
+    pub fn of(ledger: &Ledger, registry: &Registry, diagnostics: Diagnostics) -> Self {
+        let mut usage = Self { diagnostics, ..Self::default() };
+        usage.diagnostics.duplicates_merged += ledger.duplicates_merged();
+        usage.all.complete = true;
+        let mut by_session: HashMap<Name, Share> = HashMap::new();
+        let mut canonical: HashMap<Name, String> = HashMap::new();
+        for call in ledger.calls() {
+            let raw = ledger.name(call.model);
+            let id = canonical.entry(call.model).or_insert_with(|| registry.canonical_id(raw));
+            let cost = usage.price(call, raw, registry);
+            usage.all.add(call.tokens, cost, id, raw);
+            let session = by_session.entry(call.session);
+            session.or_insert_with(|| Share { complete: true, ..Share::default() }).add(call.tokens, cost, id, raw);
+        }
+        usage.all.complete &= usage.diagnostics.unreadable_lines == 0 && usage.diagnostics.unreadable_files == 0;
+        usage.by_session =
+            by_session.into_iter().map(|(session, share)| (ledger.name(session).to_owned(), share)).collect();
+        usage
+    }
+
+    fn price(&mut self, call: &Call, raw: &str, registry: &Registry) -> Option<Usd> {
+        self.diagnostics.lower_bound_calls += u64::from(!call.traits.has(Traits::FINAL));
+        let priced = registry.price(&Request::of_call(call, raw))?;
+        self.diagnostics.calls_without_timestamp += u64::from(priced.basis == Basis::CurrentNoTimestamp);
+        self.diagnostics.calls_before_first_prices += u64::from(priced.basis == Basis::FirstVersion);
+        Some(priced.cost)
+    }
+
+    /// The table that a person reads, within `width` columns.
+    #[must_use]
+    pub fn to_table(&self, width: u16) -> String {
+        let mut rows = table(width, &["model", "input", "output", "cache write", "cache read", "USD"]);
+        for (id, model) in &self.all.by_model {
+            let written = model.cache_write_5m + model.cache_write_1h;
+            rows.add_row([
+                id.clone(),
+                count(model.input),
+                count(model.output),
+                count(written),
+                count(model.cache_read),
+                money(model.cost_usd),
+            ]);
+        }
+        let mut out = rows.to_string();
+        let _ = write!(
+            out,
+            "\n\n{} in {} calls of {} sessions{}\n",
+            money(self.all.total_cost_usd),
+            count(self.all.calls as i64),
+            count(self.by_session.len() as i64),
+            if self.all.complete { "" } else { " (incomplete)" }
+        );
+        for (number, what) in self.doubts() {
+            let _ = writeln!(out, "  {} {what}", count(number as i64));
+        }
+        if !self.all.unpriced_models.is_empty() {
+            let models: Vec<&str> = self.all.unpriced_models.iter().map(String::as_str).collect();
+            let _ = writeln!(out, "  no price for: {}", models.join(", "));
+        }
+        out
+    }
+
+    /// What makes the total less than the whole truth.
+    fn doubts(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        let Diagnostics { unreadable_lines, unreadable_files, lower_bound_calls, .. } = self.diagnostics;
+        [
+            (unreadable_lines, "lines with usage could not be read"),
+            (unreadable_files, "files could not be read"),
+            (lower_bound_calls, "calls have no final count: a lower bound"),
+        ]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+    }
+}
+
+impl Share {
+    fn add(&mut self, tokens: Tokens, cost: Option<Usd>, id: &str, raw: &str) {
+        self.calls += 1;
+        if !self.by_model.contains_key(id) {
+            self.by_model.insert(id.to_owned(), ModelUsage::default());
+        }
+        if let Some(model) = self.by_model.get_mut(id) {
+            model.add(tokens, cost, raw);
+        }
+        match cost {
+            Some(cost) => *self.total_cost_usd.get_or_insert_default() += cost,
+            None => {
+                self.complete = false;
+                if !self.unpriced_models.contains(id) {
+                    self.unpriced_models.insert(id.to_owned());
+                }
+            }
+        }
+    }
+}
+
+impl ModelUsage {
+    fn add(&mut self, tokens: Tokens, cost: Option<Usd>, raw: &str) {
+        self.input += tokens.input;
+        self.output += tokens.output;
+        self.cache_write_5m += tokens.cache_write_5m;
+        self.cache_write_1h += tokens.cache_write_1h;
+        self.cache_read += tokens.cache_read;
+        self.web_search_requests += tokens.web_search_requests;
+        if let Some(cost) = cost {
+            *self.cost_usd.get_or_insert_default() += cost;
+        }
+        if !raw.is_empty() && !self.raw_ids.contains(raw) {
+            self.raw_ids.insert(raw.to_owned());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Where Claude Code keeps its transcripts (transcript formats §1, Where).
+//!
+//! ```text
+//! ~/.claude/projects/<cwd>/<session>.jsonl                              the conversation
+//! ~/.claude/projects/<cwd>/<session>/subagents/**/agent-<id>.jsonl      its subagents
+//! ~/.claude/projects/<cwd>/agent-<id>.jsonl                             subagents of older versions
+//! ```
+//!
+//! `CLAUDE_CONFIG_DIR` (a list with commas) replaces `~/.claude`; older installs also use `~/.config/claude`.
+
+use super::line::Place;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Subagents nest, but no deeper than this: a link that loops must not hang the reader.
+const MAX_DEPTH: usize = 16;
+
+/// The transcript folders of a home.
+#[must_use]
+pub fn roots(home: &Path, config_dirs: Option<&str>) -> Vec<PathBuf> {
+    match config_dirs {
+        Some(list) => list.split(',').map(str::trim).filter(|dir| !dir.is_empty()).map(projects).collect(),
+        None => vec![projects(home.join(".claude")), projects(home.join(".config/claude"))],
+    }
+}
+
+fn projects(dir: impl AsRef<Path>) -> PathBuf {
+    dir.as_ref().join("projects")
+}
+
+/// Every `*.jsonl` below `dir`, sorted, so that the same files always give the same answer.
+#[must_use]
+pub fn transcripts_below(dir: &Path) -> Vec<PathBuf> {
+    let mut found = vec![];
+    collect(dir, MAX_DEPTH, &mut found, |_| true);
+    found.sort();
+    found
+}
+
+/// The files that hold calls of the session whose conversation is `transcript`, the conversation first: its
+/// subagents below the folder of the same name. Siblings of older versions are [`sibling_agents`].
+#[must_use]
+pub fn session_files(transcript: &Path) -> Vec<PathBuf> {
+    let mut agents = vec![];
+    collect(&transcript.with_extension(""), MAX_DEPTH, &mut agents, is_agent_file);
+    agents.sort();
+    agents.insert(0, transcript.to_path_buf());
+    agents
+}
+
+/// The `agent-*.jsonl` files beside `transcript`; each may belong to any session of the folder.
+#[must_use]
+pub fn sibling_agents(transcript: &Path) -> Vec<PathBuf> {
+    let Some(dir) = transcript.parent() else { return vec![] };
+    let mut agents = vec![];
+    collect(dir, 0, &mut agents, is_agent_file);
+    agents.sort();
+    agents
+}
+
+fn collect(dir: &Path, depth: usize, found: &mut Vec<PathBuf>, wanted: fn(&str) -> bool) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_transcript = path.extension().is_some_and(|extension| extension == "jsonl");
+        if is_transcript && path.file_name().and_then(|name| name.to_str()).is_some_and(wanted) {
+            found.push(path);
+        } else if depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            collect(&path, depth - 1, found, wanted);
+        }
+    }
+}
+
+fn is_agent_file(name: &str) -> bool {
+    name.starts_with("agent-") && name.ends_with(".jsonl")
+}
+
+/// What a transcript's path tells of the lines in it.
+#[must_use]
+pub fn place(path: &Path) -> Place<'_> {
+    let file = path.to_str().unwrap_or_default();
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let agent = stem.strip_prefix("agent-");
+    let session = match agent {
+        None => Some(stem),
+        Some(_) => session_of_agent(path),
+    };
+    Place { file, session, agent }
+}
+
+/// `…/<session>/subagents/**/agent-x.jsonl` → `<session>`.
+fn session_of_agent(path: &Path) -> Option<&str> {
+    let subagents = path.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == "subagents"))?;
+    subagents.parent()?.file_name()?.to_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_tells_session_and_agent() {
+        let place = place(Path::new("/p/s1/subagents/workflows/wf_1/agent-c3.jsonl"));
+        assert_eq!((place.session, place.agent), (Some("s1"), Some("c3")));
+        let place = super::place(Path::new("/p/s1.jsonl"));
+        assert_eq!((place.session, place.agent), (Some("s1"), None));
+        let place = super::place(Path::new("/p/agent-x.jsonl"));
+        assert_eq!((place.session, place.agent), (None, Some("x")));
+    }
+
+    #[test]
+    fn a_session_is_its_conversation_and_its_subagents() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("s1.jsonl");
+        let nested = dir.path().join("s1/subagents/workflows/wf/agent-b.jsonl");
+        let other = dir.path().join("s2/subagents/agent-z.jsonl");
+        let sibling = dir.path().join("agent-old.jsonl");
+        for file in [&main, &nested, &other, &sibling, &dir.path().join("s1/subagents/journal.jsonl")] {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        assert_eq!(session_files(&main), [main.clone(), nested]);
+        assert_eq!(sibling_agents(&main), [sibling]);
+    }
+
+    #[test]
+    fn the_config_dir_replaces_the_home() {
+        let home = Path::new("/h");
+        assert_eq!(roots(home, None), [Path::new("/h/.claude/projects"), Path::new("/h/.config/claude/projects")]);
+        assert_eq!(roots(home, Some("/a, /b")), [Path::new("/a/projects"), Path::new("/b/projects")]);
+    }
+}

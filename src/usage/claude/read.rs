@@ -1,0 +1,94 @@
+//! A transcript file to observations.
+
+use super::line::{Parsed, Place, Prompt, parse};
+use crate::usage::call::Observation;
+use crate::usage::diagnostics::Diagnostics;
+use crate::journal::lines::{self, Line};
+use std::fs::File;
+use std::io::{self, Read};
+
+/// What a read is after: most lines are text, and a line that is not wanted is never parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Want {
+    /// Calls only.
+    Calls,
+    /// Calls and the prompts that start runs.
+    CallsAndPrompts,
+}
+
+/// Receives what a transcript says, in the order of its lines.
+pub trait Receiver {
+    /// A call, or a further snapshot of one.
+    fn call(&mut self, seen: Observation<'_>);
+    /// The start of a run.
+    fn prompt(&mut self, seen: Prompt<'_>);
+}
+
+/// Reads `file` from byte `from` on and returns the offset at which the next read starts.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn transcript(
+    file: &mut File,
+    from: u64,
+    place: Place<'_>,
+    want: Want,
+    to: &mut impl Receiver,
+    diagnostics: &mut Diagnostics,
+) -> io::Result<u64> {
+    // `"us` begins "user" and "usage" both.
+    let needle: &[u8] = match want {
+        Want::Calls => b"\"usage\"",
+        Want::CallsAndPrompts => b"\"us",
+    };
+    let mut found = 0_u64;
+    let progress = lines::for_each(file, from, needle, |line| {
+        found += u64::from(deliver(&line, place, to, diagnostics));
+    })?;
+    diagnostics.unreadable_lines += progress.overlong;
+    if found == 0 {
+        // A key may be written with an escape. Only a file whose plain keys say nothing is worth this second look.
+        lines::for_each(file, from, b"assistant", |line| {
+            if memchr::memmem::find(line.bytes, b"\"usage\"").is_none() {
+                deliver(&line, place, to, &mut Diagnostics::default());
+            }
+        })?;
+    }
+    Ok(progress.offset)
+}
+
+/// The session that the first line of a transcript names.
+#[must_use]
+pub fn first_session(file: &File) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct First {
+        session_id: String,
+    }
+    let mut head = Vec::new();
+    file.take(FIRST_LINE).read_to_end(&mut head).ok()?;
+    let line = head.split(|&byte| byte == b'\n').next()?;
+    serde_json::from_slice::<First>(line).ok().map(|first| first.session_id)
+}
+
+/// How far the first line is looked for.
+const FIRST_LINE: u64 = 256 * 1024;
+
+/// Hands a line on; true when it was one with usage.
+fn deliver(line: &Line<'_>, place: Place<'_>, to: &mut impl Receiver, diagnostics: &mut Diagnostics) -> bool {
+    match parse(line, place) {
+        Parsed::Calls(calls) => calls.into_iter().for_each(|call| to.call(call)),
+        Parsed::Prompt(prompt) => {
+            to.prompt(prompt);
+            return false;
+        }
+        Parsed::Echo => diagnostics.echoes_skipped += 1,
+        Parsed::Synthetic => diagnostics.synthetic_skipped += 1,
+        Parsed::Unreadable => diagnostics.unreadable_lines += 1,
+        Parsed::Other => return false,
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;
