@@ -1,1 +1,3 @@
 //! Placeholder until the room is furnished.
+
+pub mod workspace;
