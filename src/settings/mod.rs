@@ -31,8 +31,11 @@ use workspace::Workspace;
 pub struct Settings {
     /// The workspace that the run's directory belongs to.
     pub workspace: Workspace,
-    /// Journals, session state and outbox.
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// Journals, session state and outbox. [`Settings::prepare`] makes it.
     pub data_dir: PathBuf,
+    chosen_data_dir: Option<PathBuf>,
     /// The economics journal.
     pub economics_log: PathBuf,
     /// Where the pricing registry comes from.
@@ -41,6 +44,8 @@ pub struct Settings {
     pub project: Option<String>,
     /// The trusted conf in force, for the settings of higher rooms.
     pub conf: Option<Conf>,
+    /// Whose data it is: the destination's tenant, else the configured one that has no Console yet.
+    pub tenant: Option<String>,
     /// Where records go; `None` without a Console, and where an untrusted conf closes the relay.
     pub destination: Option<Destination>,
     /// Whether economics records are queued and sent.
@@ -96,7 +101,8 @@ impl Settings {
             cwd,
         );
         let absolute = |var: &Var| env.path(var).map(|path| cwd.join(path));
-        let data_dir = absolute(&vars::TELEMETRY_DATA_DIR).unwrap_or_else(|| workspace.data_dir.clone());
+        let chosen_data_dir = env.path(&vars::TELEMETRY_DATA_DIR).map(Path::to_path_buf);
+        let data_dir = workspace.data_dir_in_use(chosen_data_dir.as_deref());
         let mut lookup = conf::find(env, &workspace.root, cwd);
         let mut warnings = std::mem::take(&mut lookup.warnings);
         let destination = resolve_destination(env, cwd, flags, &lookup);
@@ -112,8 +118,19 @@ impl Settings {
         let foreground = switch::of_env(env, &vars::FLOW_AGENTS_TELEMETRY_FOREGROUND, &mut warnings);
         Self {
             economics_log: absolute(&vars::TELEMETRY_ECONOMICS_LOG_FILE)
-                .unwrap_or_else(|| data_dir.join("economics.jsonl")),
+                .unwrap_or_else(|| data_dir.join(ECONOMICS_LOG)),
             data_dir,
+            chosen_data_dir,
+            home: env.path(&vars::HOME).map(Path::to_path_buf),
+            tenant: match &destination {
+                Some(destination) => destination.tenant.clone(),
+                None => lookup
+                    .conf
+                    .as_ref()
+                    .and_then(|conf| conf.get("console_tenant_id"))
+                    .or_else(|| env.first(&[&vars::CONSOLE_TENANT_ID, &vars::FLOW_AGENTS_CONSOLE_TENANT]))
+                    .map(str::to_owned),
+            },
             pricing: PricingSettings::load(env, cwd, lookup.conf.as_ref(), &mut warnings),
             project: env.get(&vars::FLOW_AGENTS_PROJECT).map(str::to_owned),
             enabled: enabled.map_or(DEFAULTS.telemetry.enabled, |switch| switch.on),
@@ -128,7 +145,25 @@ impl Settings {
             warnings,
         }
     }
+
+    /// Makes the data directory ready for writing, elsewhere if the workspace cannot hold it.
+    ///
+    /// # Errors
+    /// When no place can be written to.
+    pub fn prepare(&mut self) -> std::io::Result<()> {
+        let ready = self.workspace.prepare_data_dir(self.chosen_data_dir.as_deref())?;
+        if ready.path != self.data_dir {
+            if self.economics_log.parent() == Some(&self.data_dir) {
+                self.economics_log = ready.path.join(ECONOMICS_LOG);
+            }
+            self.data_dir = ready.path;
+        }
+        Ok(())
+    }
 }
+
+/// The economics journal's name in the data directory.
+const ECONOMICS_LOG: &str = "economics.jsonl";
 
 /// The first of flag, conf and environment that names a URL; an untrusted conf leaves only the flags.
 fn resolve_destination(env: &Env, cwd: &Path, flags: &Flags, lookup: &Lookup) -> Option<Destination> {
