@@ -61,7 +61,7 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if args.get(1).is_some_and(|verb| verb == "__relay") {
-        crate::relay::worker::main(&env, &cwd);
+        crate::relay::worker_main(&env, None);
         return ExitCode::SUCCESS;
     }
     let cli = match Cli::try_parse_from(&args) {

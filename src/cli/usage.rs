@@ -42,8 +42,10 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     }
     let settings = Settings::load(context.env, context.cwd);
     let prices = pricing::load(&PricingSettings {
-        file: args.pricing.as_ref().map(|path| context.cwd.join(path)).or(settings.pricing.file.clone()),
-        ..settings.pricing
+        file: args.pricing.as_ref().map(|path| context.cwd.join(path)).or(settings.pricing.file),
+        url: settings.pricing.url,
+        cache_dir: settings.data_dir.join("pricing"),
+        ttl_s: settings.pricing.ttl.as_secs(),
     });
     for warning in &prices.warnings {
         writeln!(context.err, "tally: {warning}")?;

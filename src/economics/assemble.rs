@@ -6,8 +6,9 @@ use super::record::{
     Baseline, Cost, Defects, Delegation, Figures, Iterations, ModelFigures, Phase, Record, RunDiagnostics, SCHEMA,
     Seconds, SessionTotals, Severities, Signals, TaskTotals, Time, VERSION,
 };
-use crate::attribution::Task;
-use crate::attribution::windows::{PhaseWindow, UNATTRIBUTED};
+use crate::attribution::delegations;
+use crate::attribution::sidecar::{Task, UNATTRIBUTED};
+use crate::attribution::windows::PhaseWindow;
 use std::collections::BTreeMap;
 
 /// All that a record is made of.
@@ -27,6 +28,8 @@ pub struct Facts<'a> {
     pub delta: &'a Totals,
     /// What the session's earlier records add up to.
     pub recorded: &'a Totals,
+    /// The wall clock of the session's earlier records, in milliseconds.
+    pub recorded_wall_ms: i64,
     /// The run's times, in epoch milliseconds; `None` when they are unknown.
     pub runs: Option<&'a [(i64, i64)]>,
     /// The price list of the latest priced call.
@@ -37,6 +40,8 @@ pub struct Facts<'a> {
     pub agent_types: &'a BTreeMap<String, String>,
     /// The task as its sidecars tell it now.
     pub task: &'a Task,
+    /// The task's subagents as their logs tell them now.
+    pub dispatched: &'a [delegations::Delegation],
     /// The task's counters as of its last record.
     pub task_before: &'a TaskTotals,
     /// The project label.
@@ -50,7 +55,7 @@ pub struct Facts<'a> {
 /// Whether there is anything to record: calls, findings, gates, iterations or a subagent with news (DESIGN §7).
 #[must_use]
 pub fn has_news(facts: &Facts<'_>) -> bool {
-    let now = task_totals(facts.task, facts.task_before);
+    let now = task_totals(facts);
     !facts.delta.sum.tokens.is_zero() || facts.delta.sum.calls != 0 || now.as_ref().is_some_and(|now| now != facts.task_before)
 }
 
@@ -58,14 +63,14 @@ pub fn has_news(facts: &Facts<'_>) -> bool {
 #[must_use]
 pub fn assemble(facts: &Facts<'_>) -> Record {
     let before = facts.task_before;
-    let totals = task_totals(facts.task, before);
+    let totals = task_totals(facts);
     let now = totals.as_ref().unwrap_or(before);
     let read = facts.diagnostics.usage_unknown.is_none();
     let known = read || !facts.delta.is_empty();
     let figures = |amount: Amount| if known { amount.into() } else { Figures::default() };
     let wall = facts.runs.map(|runs| Seconds { ms: runs.iter().map(|(start, end)| end - start).sum() });
-    let delegations = delegations(facts);
-    let session_id = label(facts.session_id);
+    let delegations = rows(facts);
+    let session_id = label(facts.session_id).into_owned();
     let mut recorded = facts.recorded.clone();
     recorded.sum += facts.delta.sum;
     for (model, amount) in facts.delta.by_model.iter() {
@@ -79,7 +84,7 @@ pub fn assemble(facts: &Facts<'_>) -> Record {
             sequence => format!("{session_id}.{sequence}"),
         },
         at: facts.at_ms.to_string(),
-        task_slug: facts.task.slug.as_deref().map(label),
+        task_slug: facts.task.slug.as_deref().map(own),
         project: facts.project.clone(),
         model: dominant(&facts.delta.by_model),
         pricing_version: facts.pricing_version.clone(),
@@ -102,7 +107,7 @@ pub fn assemble(facts: &Facts<'_>) -> Record {
             verification_verdict: facts.task.verdict.as_str().to_owned(),
         },
         signals: Signals {
-            runtime: facts.host.map(label),
+            runtime: facts.host.map(own),
             per_delegation_tokens: delegations.iter().any(|row| row.figures != Figures::default()),
             per_delegation_outcome: coverage(&delegations).to_owned(),
         },
@@ -113,6 +118,7 @@ pub fn assemble(facts: &Facts<'_>) -> Record {
         usage_semantics: "delta".to_owned(),
         baseline: facts.baseline,
         session_totals: SessionTotals {
+            wall_clock_s: Seconds { ms: facts.recorded_wall_ms + wall.unwrap_or_default().ms },
             figures: recorded.sum.into(),
             by_model: ModelFigures::all(&recorded.by_model),
         },
@@ -122,16 +128,21 @@ pub fn assemble(facts: &Facts<'_>) -> Record {
     }
 }
 
+fn own(text: &str) -> String {
+    label(text).into_owned()
+}
+
 /// The task's counters with this run: the largest value seen of each, so that a sidecar that is rewritten or torn
 /// reports nothing twice. A counter that the sidecars do not tell stays.
-fn task_totals(task: &Task, before: &TaskTotals) -> Option<TaskTotals> {
+fn task_totals(facts: &Facts<'_>) -> Option<TaskTotals> {
+    let (task, before) = (facts.task, facts.task_before);
     task.slug.as_ref()?;
     let largest = |told: Option<i64>, before: i64| told.unwrap_or(0).max(before);
     let told = &task.counters;
     let found = told.findings.unwrap_or_default();
     let mut delegation_events = before.delegation_events.clone();
-    for delegation in &task.delegations {
-        let known = delegation_events.entry(label(&delegation.agent_id)).or_default();
+    for delegation in facts.dispatched {
+        let known = delegation_events.entry(label(&delegation.agent_id).into_owned()).or_default();
         *known = delegation.event_count.max(*known);
     }
     Some(TaskTotals {
@@ -145,7 +156,7 @@ fn task_totals(task: &Task, before: &TaskTotals) -> Option<TaskTotals> {
         caught_false_completions: largest(told.caught_false_completions, before.caught_false_completions),
         iterations: told.iterations.unwrap_or(1).max(before.iterations),
         route_backs: largest(told.route_backs, before.route_backs),
-        human_wait_s: Seconds { ms: largest(told.human_wait_ms, before.human_wait_s.ms) },
+        human_wait_s: Seconds { ms: largest(told.human_wait_s.map(|s| s * 1000), before.human_wait_s.ms) },
         delegation_events,
     })
 }
@@ -176,14 +187,14 @@ fn unpriced(by_model: &Parts) -> Vec<String> {
 fn phases(facts: &Facts<'_>, figures: impl Fn(Amount) -> Figures) -> Vec<Phase> {
     let mut clocks: BTreeMap<String, i64> = BTreeMap::new();
     for &(start, end) in facts.runs.unwrap_or_default() {
-        for (phase, ms) in split(&facts.task.windows, start, end, facts.task.current_phase()) {
+        for (phase, ms) in split(&facts.task.windows, start, end, current_phase(facts.task)) {
             *clocks.entry(phase).or_default() += ms;
         }
     }
     let mut names: Vec<String> = facts.delta.by_phase.iter().map(|(phase, _)| phase.to_owned()).collect();
     names.extend(clocks.keys().filter(|phase| facts.delta.by_phase.get(phase).is_none()).cloned());
     if names.is_empty() {
-        names.push(facts.task.current_phase().to_owned());
+        names.push(own(current_phase(facts.task)));
     }
     let row = |phase: String| Phase {
         figures: figures(facts.delta.by_phase.get(&phase).copied().unwrap_or_default()),
@@ -193,18 +204,23 @@ fn phases(facts: &Facts<'_>, figures: impl Fn(Amount) -> Figures) -> Vec<Phase> 
     names.into_iter().map(row).collect()
 }
 
+/// The phase that the task is in now.
+fn current_phase(task: &Task) -> &str {
+    task.phase.as_deref().filter(|phase| !phase.is_empty()).unwrap_or(UNATTRIBUTED)
+}
+
 /// The milliseconds of `start..end` by phase. Without windows all of it is the `current` phase; with windows, what
 /// lies outside every one is nobody's.
 fn split(windows: &[PhaseWindow], start: i64, end: i64, current: &str) -> Vec<(String, i64)> {
     if windows.is_empty() {
-        return vec![(label(current), end - start)];
+        return vec![(own(current), end - start)];
     }
     let mut rest = end - start;
     let mut parts = vec![];
     for window in windows {
         let ms = window.end_ms.unwrap_or(i64::MAX).min(end) - window.start_ms.max(start);
         if ms > 0 {
-            parts.push((label(&window.phase), ms));
+            parts.push((own(&window.phase), ms));
             rest -= ms;
         }
     }
@@ -215,19 +231,19 @@ fn split(windows: &[PhaseWindow], start: i64, end: i64, current: &str) -> Vec<(S
 }
 
 /// Subagents with new events in the task's logs or with new calls of their own.
-fn delegations(facts: &Facts<'_>) -> Vec<Delegation> {
+fn rows(facts: &Facts<'_>) -> Vec<Delegation> {
     let mut rows = vec![];
     let cost = |agent: &str| facts.delta.by_agent.get(agent).map(|amount| Figures::from(*amount)).unwrap_or_default();
-    for told in &facts.task.delegations {
-        let agent = label(&told.agent_id);
+    for told in facts.dispatched {
+        let agent = own(&told.agent_id);
         let seen = facts.task_before.delegation_events.get(&agent).copied().unwrap_or(0);
         let figures = cost(&agent);
         if told.event_count > seen || figures != Figures::default() {
             rows.push(Delegation {
-                role: label(&told.role),
-                resolved_model: label(&told.resolved_model),
-                escalated_from: told.escalated_from.as_deref().map(label),
-                dispatch_count: told.dispatch_count,
+                role: own(&told.role),
+                resolved_model: own(&told.resolved_model),
+                escalated_from: told.escalated_from.as_deref().map(own),
+                dispatch_count: i64::try_from(told.dispatch_count).unwrap_or(i64::MAX),
                 outcome: told.outcome.as_str().to_owned(),
                 figures,
                 agent_id: Some(agent),
@@ -240,8 +256,8 @@ fn delegations(facts: &Facts<'_>) -> Vec<Delegation> {
         }
         rows.push(Delegation {
             agent_id: Some(agent.to_owned()),
-            role: facts.agent_types.get(agent).map_or_else(|| "subagent".to_owned(), |kind| label(kind)),
-            resolved_model: facts.agent_models.get(agent).map_or_else(|| "unknown".to_owned(), |model| label(model)),
+            role: facts.agent_types.get(agent).map_or_else(|| "subagent".to_owned(), |kind| own(kind)),
+            resolved_model: facts.agent_models.get(agent).map_or_else(|| "unknown".to_owned(), |model| own(model)),
             escalated_from: None,
             dispatch_count: 1,
             outcome: "unavailable".to_owned(),

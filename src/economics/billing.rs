@@ -4,11 +4,11 @@
 //! added. Amounts are signed and never clamped (transcript formats §1, Hooks and scoping).
 
 use super::amount::{Amount, Share, Totals};
+use super::label::label;
 use super::reading::Reading;
 use super::session::{BilledCall, Ownership, Session};
-use crate::pricing::{Basis, Registry, Request, Speed};
+use crate::pricing::{Basis, Registry, Request};
 use crate::usage::Call;
-use crate::usage::call::Traits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -74,9 +74,9 @@ impl Bill {
 
     fn price(&mut self, reading: &Reading, registry: &Registry, call: &Call, phase: String) -> BilledCall {
         let model = reading.name(call.model).to_owned();
-        let agent = reading.name(call.agent).to_owned();
-        let summed_as = registry.canonical_id(&model);
-        let priced = registry.price(&request(call, &model));
+        let agent = label(reading.name(call.agent)).into_owned();
+        let summed_as = label(&registry.canonical_id(&model)).into_owned();
+        let priced = registry.price(&Request::of_call(call, &model));
         match &priced {
             None => drop(self.unpriced_models.insert(summed_as.clone())),
             Some(priced) => {
@@ -104,19 +104,6 @@ impl Bill {
             charge_pico: priced.and_then(|priced| i64::try_from(priced.cost.pico()).ok()),
         }
     }
-}
-
-/// How a call asks for its price.
-#[must_use]
-pub fn request<'a>(call: &'a Call, model: &'a str) -> Request<'a> {
-    let speed = if call.traits.has(Traits::FAST) {
-        Speed::Fast
-    } else if call.traits.has(Traits::BATCH) {
-        Speed::Batch
-    } else {
-        Speed::Standard
-    };
-    Request { model, at_ms: call.at_ms, tokens: &call.tokens, speed, us_only: call.traits.has(Traits::US_ONLY) }
 }
 
 impl BilledCall {

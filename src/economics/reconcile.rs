@@ -24,16 +24,8 @@ pub fn session(head: &mut Head, journal: &mut Journal) -> io::Result<()> {
         missed.extend(serde_json::from_slice::<Record>(line).ok());
     })?;
     for record in missed {
-        if record.session_id != head.session_id || record.sequence <= head.sequence {
-            continue;
-        }
-        let delta = record.delta();
-        head.pending.subtract_all(&delta);
-        head.sequence = record.sequence;
-        head.baseline = record.baseline;
-        head.recorded.sum += delta.sum;
-        for (model, amount) in delta.by_model.iter() {
-            head.recorded.by_model.add(model, *amount);
+        if record.session_id == head.session_id && record.sequence > head.sequence {
+            head.record(&record);
         }
     }
     // A transcript that was deleted cannot be billed again: what it would have taken off is not owed back.

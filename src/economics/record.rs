@@ -278,6 +278,8 @@ pub struct Signals {
 /// The session so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionTotals {
+    /// The known part of the wall clock.
+    pub wall_clock_s: Seconds,
     /// The sum over its records.
     #[serde(flatten)]
     pub figures: Figures,

@@ -1,5 +1,6 @@
 //! The moments of a session at which economics happens: its start, a subagent's end, a stop.
 
+use super::amount::Totals;
 use super::assemble::{Facts, assemble, has_news};
 use super::billing::Bill;
 use super::handoff::{self, HandoffError};
@@ -8,9 +9,11 @@ use super::reading::Reading;
 use super::record::{Baseline, Record, RunDiagnostics, TaskTotals};
 use super::reconcile;
 use super::session::{Head, Session, Sessions};
-use crate::attribution::{Task, project};
+use crate::attribution::delegations;
+use crate::attribution::project::Project;
+use crate::attribution::sidecar::{self, Task};
 use crate::journal::{Durability, Journal, MAX_RECORD};
-use crate::pricing::{PricingSettings, source};
+use crate::pricing::{self, PricingSettings};
 use crate::settings::Settings;
 use crate::sys::files;
 use crate::usage::claude::layout;
@@ -124,6 +127,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     let mut head = head_of(&session, subject);
     let task = task(subject);
     let mut news = News::read(subject, &mut session, &mut head, &task)?;
+    let dispatched = task.agents_dir.as_deref().map(delegations::read).unwrap_or_default();
 
     if let Some(folder) = settings.economics_log.parent() {
         files::create_dir_private(folder).map_err(at(folder.display()))?;
@@ -147,13 +151,15 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
         at_ms: subject.now_ms,
         delta: &head.pending,
         recorded: &head.recorded,
+        recorded_wall_ms: head.recorded_wall_ms,
         runs: runs.as_deref(),
         pricing_version: news.bill.pricing_version.take(),
         agent_models: &news.bill.agent_models,
         agent_types: &news.agent_types,
         task: &task,
+        dispatched: &dispatched.agents,
         task_before: &task_before,
-        project: project::label(subject.cwd, settings.project.as_deref(), settings.home.as_deref()),
+        project: project(subject),
         tenant: settings.tenant.clone(),
         diagnostics: news.diagnostics.clone(),
     };
@@ -164,13 +170,9 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     }
     let handed = handoff::hand_on(&mut journal, settings, fresh_from);
     if let Some(record) = &record {
-        head.sequence = record.sequence;
         head.journal_end = journal.log.length();
-        let delta = std::mem::take(&mut head.pending);
-        head.recorded.sum += delta.sum;
-        for (model, amount) in delta.by_model.iter() {
-            head.recorded.by_model.add(model, *amount);
-        }
+        head.record(record);
+        head.pending = Totals::default();
         commit(&mut session, &news.bill.calls, head, Durability::Synced)?;
     } else if news.moved {
         commit(&mut session, &news.bill.calls, head, Durability::Written)?;
@@ -179,7 +181,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
         Ok(queued) => (queued, None),
         Err(error) => (0, Some(error)),
     };
-    Ok(Stopped { record, queued, handoff, warnings: [news.warnings, task.warnings].concat() })
+    Ok(Stopped { record, queued, handoff, warnings: [news.warnings, task.warnings, dispatched.warnings].concat() })
 }
 
 /// What the transcripts add, and what was met in reading them.
@@ -251,8 +253,16 @@ fn head_of(session: &Session, subject: &Subject<'_>) -> Head {
     session.head.clone().unwrap_or_else(|| Head::new(subject.host, subject.session_id, Baseline::Transcript, 0))
 }
 
+fn project(subject: &Subject<'_>) -> Option<String> {
+    let settings = subject.settings;
+    let repository = settings.workspace.repository.as_ref();
+    let project = Project::new(subject.cwd, repository, settings.project.as_deref(), settings.home.as_deref());
+    project?.label().map(|label| label.text)
+}
+
 fn task(subject: &Subject<'_>) -> Task {
-    Task::read(&subject.settings.workspace.sidecar_bases(subject.cwd), subject.now_ms)
+    let bases = subject.settings.workspace.sidecar_bases();
+    sidecar::read(&sidecar::Lookup { bases: &bases, ..sidecar::Lookup::default() })
 }
 
 fn bill(
@@ -264,14 +274,15 @@ fn bill(
 ) -> Result<(Reading, Bill), RunError> {
     let mut reading = Reading::of_session(head, transcript);
     reading.wind(&mut head.clock);
-    let prices = source::load(&pricing(subject.settings));
+    let prices = pricing::load(&price_source(subject.settings));
     let phase_at = |at_ms: Option<i64>| label(task.phase_at(at_ms)).into_owned();
     let bill = Bill::of(&mut reading, session, &prices.registry, phase_at, &mut head.pending);
     Ok((reading, bill.map_err(at("index of billed calls"))?))
 }
 
-fn pricing(settings: &Settings) -> PricingSettings {
-    settings.pricing.clone()
+fn price_source(settings: &Settings) -> PricingSettings {
+    let crate::settings::PricingSettings { file, url, ttl } = settings.pricing.clone();
+    PricingSettings { file, url, cache_dir: settings.data_dir.join("pricing"), ttl_s: ttl.as_secs() }
 }
 
 /// The record as its line. One that would be too large loses delegations, the last first, and says how many.

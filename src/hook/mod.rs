@@ -66,7 +66,8 @@ fn moment(payload: &Payload<'_>, event: Option<&str>) -> Option<Moment> {
 }
 
 fn act(env: &Env, host: &str, payload: &Payload<'_>, moment: Moment, cwd: &Path) -> Result<(), Complaint> {
-    let settings = Settings::load(env, cwd);
+    let mut settings = Settings::load(env, cwd);
+    settings.prepare().map_err(|error| Complaint(format!("no place to keep records: {error}")))?;
     let Some(session_id) = payload.session_id.as_deref().filter(|id| !id.is_empty()) else {
         return Err(Complaint("the payload has no session_id, so the run cannot be told from others".to_owned()));
     };
@@ -85,7 +86,8 @@ fn act(env: &Env, host: &str, payload: &Payload<'_>, moment: Moment, cwd: &Path)
         Moment::Stop | Moment::End => {
             let stopped = run::stop(&subject, moment == Moment::End).map_err(wrong)?;
             if stopped.queued > 0 {
-                relay::wake(&settings.data_dir, env, settings.foreground);
+                let woken = relay::wake(&settings.data_dir, env, settings.foreground);
+                woken.map_err(|error| Complaint(format!("the relay was not woken: {error}")))?;
             }
             let said = stopped.warnings.into_iter().chain(stopped.handoff.map(|error| error.to_string()));
             let said: Vec<String> = said.chain(settings.warnings.iter().cloned()).collect();

@@ -9,7 +9,8 @@ use super::model_id::{self, Region};
 use super::money::{Usd, div_round};
 use super::registry::{Basis, Registry};
 use super::row::{Factor, Rate, Rates, Row, SCALE};
-use crate::usage::Tokens;
+use crate::usage::call::Traits;
+use crate::usage::{Call, Tokens};
 
 /// The service that the request was billed as.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,6 +37,21 @@ pub struct Request<'a> {
     pub speed: Speed,
     /// Whether it was bound to inference in the US (`inference_geo: "us"`).
     pub us_only: bool,
+}
+
+impl<'a> Request<'a> {
+    /// How a call that was read asks for its price; `model` is its model as the runtime spells it.
+    #[must_use]
+    pub fn of_call(call: &'a Call, model: &'a str) -> Self {
+        let speed = if call.traits.has(Traits::FAST) {
+            Speed::Fast
+        } else if call.traits.has(Traits::BATCH) {
+            Speed::Batch
+        } else {
+            Speed::Standard
+        };
+        Self { model, at_ms: call.at_ms, tokens: &call.tokens, speed, us_only: call.traits.has(Traits::US_ONLY) }
+    }
 }
 
 /// What a request cost, and by which rates.

@@ -19,7 +19,7 @@ pub mod index;
 
 use super::amount::Totals;
 use super::clock::RunClock;
-use super::record::Baseline;
+use super::record::{Baseline, Record};
 use crate::journal::{Durability, Log};
 use crate::pricing::Usd;
 use crate::sys::lock::Lock;
@@ -54,6 +54,8 @@ pub struct Head {
     pub journal_end: u64,
     /// What the session's records add up to: the sum and the models.
     pub recorded: Totals,
+    /// Their wall clock, in milliseconds.
+    pub recorded_wall_ms: i64,
     /// What was billed since, in no record yet.
     pub pending: Totals,
     /// The run that is going on.
@@ -76,11 +78,27 @@ impl Head {
             sequence: 0,
             journal_end,
             recorded: Totals::default(),
+            recorded_wall_ms: 0,
             pending: Totals::default(),
             clock: RunClock::default(),
             files: vec![],
             siblings_seen_ns: None,
         }
+    }
+}
+
+impl Head {
+    /// Takes in a record that was written: what it added is recorded now.
+    pub fn record(&mut self, record: &Record) {
+        let delta = record.delta();
+        self.sequence = record.sequence;
+        self.baseline = record.baseline;
+        self.recorded.sum += delta.sum;
+        for (model, amount) in delta.by_model.iter() {
+            self.recorded.by_model.add(model, *amount);
+        }
+        self.recorded_wall_ms += record.time.wall_clock_s.unwrap_or_default().ms;
+        self.pending.subtract_all(&delta);
     }
 }
 

@@ -9,6 +9,7 @@
 //! `CLAUDE_CONFIG_DIR` (a list with commas) replaces `~/.claude`; older installs also use `~/.config/claude`.
 
 use super::line::Place;
+use crate::sys::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -74,6 +75,20 @@ fn collect(dir: &Path, depth: usize, found: &mut Vec<PathBuf>, wanted: fn(&str) 
 fn is_agent_file(name: &str) -> bool {
     name.starts_with("agent-") && name.ends_with(".jsonl")
 }
+
+/// What kind of agent a subagent file belongs to, as the file beside it says (`agent-<id>.meta.json`).
+#[must_use]
+pub fn agent_type(agent_file: &Path) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Meta {
+        agent_type: String,
+    }
+    let bytes = files::read_bounded(&agent_file.with_extension("meta.json"), MAX_META).ok()??;
+    serde_json::from_slice::<Meta>(&bytes).ok().map(|meta| meta.agent_type)
+}
+
+const MAX_META: u64 = 64 * 1024;
 
 /// What a transcript's path tells of the lines in it.
 #[must_use]
