@@ -113,16 +113,16 @@ impl<'a> Project<'a> {
 
     fn attempt(&self, step: Step) -> Attempt {
         let (label, detail) = match step {
-            Step::Override => self.from_override(),
-            Step::Manifest => self.from_manifest(),
-            Step::Remote => self.from_remote(),
-            Step::Toplevel => self.from_toplevel(),
+            Step::Override => self.by_override(),
+            Step::Manifest => self.by_manifest(),
+            Step::Remote => self.by_remote(),
+            Step::Toplevel => self.by_toplevel(),
             Step::Directory => named(self.cwd.file_name().map(|name| name.to_string_lossy()), &self.cwd),
         };
         Attempt { step, label, detail }
     }
 
-    fn from_override(&self) -> (Option<String>, String) {
+    fn by_override(&self) -> (Option<String>, String) {
         let Some(value) = self.override_label.filter(|value| !value.trim().is_empty()) else {
             return (None, "FLOW_AGENTS_PROJECT is not set".to_owned());
         };
@@ -132,7 +132,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    fn from_manifest(&self) -> (Option<String>, String) {
+    fn by_manifest(&self) -> (Option<String>, String) {
         let directories = self.walk();
         match manifest::nearest(&directories) {
             Some((label, file)) => (Some(label), file.display().to_string()),
@@ -158,7 +158,7 @@ impl<'a> Project<'a> {
         directories
     }
 
-    fn from_remote(&self) -> (Option<String>, String) {
+    fn by_remote(&self) -> (Option<String>, String) {
         let Some(repository) = self.repository else {
             return (None, "not in a git repository".to_owned());
         };
@@ -172,7 +172,7 @@ impl<'a> Project<'a> {
         }
     }
 
-    fn from_toplevel(&self) -> (Option<String>, String) {
+    fn by_toplevel(&self) -> (Option<String>, String) {
         match self.repository {
             None => (None, "not in a git repository".to_owned()),
             Some(repository) => named(repository.name(), repository.shared_root()),
