@@ -1,4 +1,125 @@
-//! Stub.
+//! `tally economics`: record an event as the script of that name did, and show what was recorded.
+
+use super::Context;
+use super::failure::Failure;
+use crate::economics::Record;
+use crate::economics::event::{self, Named};
+use crate::journal;
+use crate::relay;
+use crate::report::economics as view;
+use crate::settings::Settings;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Record and show the economics of runs.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
-pub(super) fn run(_args: Args, _context: &mut super::Context<'_>) -> Result<u8, super::failure::Failure> { Ok(0) }
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Turn a session.usage event into a record.
+    Record(RecordArgs),
+    /// Show the latest records of this workspace.
+    Show(ShowArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct RecordArgs {
+    /// The event: JSON, the path of a file, or `-` (the default) for standard input.
+    #[arg(value_name = "EVENT")]
+    event: Option<String>,
+    /// The task's state, instead of looking for it.
+    #[arg(long, value_name = "P")]
+    state: Option<PathBuf>,
+    /// The task's acceptance, instead of looking for it.
+    #[arg(long, value_name = "P")]
+    acceptance: Option<PathBuf>,
+    /// The task's critique, instead of looking for it.
+    #[arg(long, value_name = "P")]
+    critique: Option<PathBuf>,
+    /// The folder of the task's subagents, instead of looking for it.
+    #[arg(long, value_name = "D")]
+    agents_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// How many records, the latest last.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    last: usize,
+    /// Print the records, one JSON object a line (schemas/economics.schema.json).
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: Args, context: &mut Context<'_>) -> Result<u8, Failure> {
+    match args.verb {
+        Verb::Record(args) => record(args, context),
+        Verb::Show(args) => show(&args, context),
+    }
+}
+
+/// No event is longer than this.
+const MAX_EVENT: u64 = 64 << 20;
+
+fn record(args: RecordArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let event = match args.event.as_deref() {
+        None | Some("-") => {
+            let mut event = vec![];
+            std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut event)?;
+            event
+        }
+        Some(json) if json.trim_start().starts_with('{') => json.as_bytes().to_vec(),
+        Some(path) => {
+            let path = context.cwd.join(path);
+            std::fs::read(&path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?
+        }
+    };
+    if event.trim_ascii().is_empty() {
+        return Ok(0);
+    }
+    // The event says where the agent worked; a folder that is gone, or none, leaves our own.
+    let told = serde_json::from_slice::<serde_json::Value>(&event).unwrap_or_default();
+    let cwd = told["context"]["cwd"].as_str().map(Path::new).filter(|cwd| cwd.is_dir()).unwrap_or(context.cwd);
+    let mut settings = Settings::load(context.env, cwd);
+    settings.prepare().map_err(|error| Failure::Failed(format!("no place to keep records: {error}")))?;
+    let here = |path: Option<PathBuf>| path.map(|path| context.cwd.join(path));
+    let named = Named {
+        state: here(args.state),
+        acceptance: here(args.acceptance),
+        critique: here(args.critique),
+        agents_dir: here(args.agents_dir),
+    };
+    let stopped = event::record(&event, &named, &settings, cwd).map_err(|error| Failure::Failed(error.to_string()))?;
+    let woken = if stopped.queued > 0 { relay::wake(&settings.data_dir, context.env, settings.foreground) } else { Ok(()) };
+    let said = stopped.warnings.into_iter().chain(settings.warnings);
+    let said = said.chain(stopped.handoff.map(|error| error.to_string()));
+    for line in said.chain(woken.err().map(|error| error.to_string())) {
+        writeln!(context.err, "tally: {line}")?;
+    }
+    Ok(0)
+}
+
+fn show(args: &ShowArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let path = Settings::load(context.env, context.cwd).economics_log;
+    let mut records: Vec<Record> = vec![];
+    let needle = format!("\"{}\"", crate::economics::record::SCHEMA);
+    let read = journal::log::read(&path, needle.as_bytes(), |line| records.extend(serde_json::from_slice(line).ok()));
+    read.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+    let latest = records.get(records.len().saturating_sub(args.last)..).unwrap_or_default();
+    if args.json {
+        for record in latest {
+            serde_json::to_writer(&mut *context.out, record).map_err(std::io::Error::from)?;
+            writeln!(context.out)?;
+        }
+    } else if latest.is_empty() {
+        writeln!(context.out, "No runs are recorded yet in {}", path.display())?;
+    } else {
+        writeln!(context.out, "{}", view::table_of(latest, context.width))?;
+        writeln!(context.out, "{} of {} records in {}", latest.len(), records.len(), path.display())?;
+    }
+    Ok(0)
+}

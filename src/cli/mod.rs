@@ -5,8 +5,13 @@
 mod economics;
 mod failure;
 mod hook;
+mod pricing;
+mod project;
+mod relay;
 mod usage;
 
+use crate::pricing::PricingSettings;
+use crate::settings::Settings;
 use crate::settings::env::{Env, vars};
 use crate::sys::clock;
 use clap::{Parser, Subcommand};
@@ -32,6 +37,12 @@ enum Command {
     Economics(economics::Args),
     /// Add up the usage in transcripts.
     Usage(usage::Args),
+    /// Look at the price registry, check one, or price a call.
+    Pricing(pricing::PricingArgs),
+    /// Show the project label that records from a directory carry.
+    Project(project::Args),
+    /// Look after the records on their way to the Console.
+    Relay(relay::RelayArgs),
 }
 
 /// What a command works with.
@@ -84,6 +95,18 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
         Command::Hook(_) => Ok(0),
         Command::Economics(args) => economics::run(args, &mut context),
         Command::Usage(args) => usage::run(&args, &mut context),
+        Command::Pricing(args) => {
+            let prices = PricingSettings::from(&Settings::load(env, cwd));
+            Ok(pricing::run(&args, context.out, context.err, &prices)?)
+        }
+        Command::Project(args) => {
+            let (label, home) = (env.get(&vars::FLOW_AGENTS_PROJECT), env.path(&vars::HOME));
+            Ok(project::run(&args, label, home, context.out, context.err)?)
+        }
+        Command::Relay(args) => {
+            let data_dir = Settings::load(env, cwd).data_dir;
+            Ok(relay::run(&args, &data_dir, env, context.out, context.err)?)
+        }
     };
     let flushed = context.out.flush();
     match done.and_then(|code| flushed.map(|()| code).map_err(Failure::from)) {

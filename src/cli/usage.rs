@@ -41,12 +41,9 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
         return Err(Failure::Usage(format!("unknown host {host:?}; transcripts of {HOST} can be read")));
     }
     let settings = Settings::load(context.env, context.cwd);
-    let prices = pricing::load(&PricingSettings {
-        file: args.pricing.as_ref().map(|path| context.cwd.join(path)).or(settings.pricing.file),
-        url: settings.pricing.url,
-        cache_dir: settings.data_dir.join("pricing"),
-        ttl_s: settings.pricing.ttl.as_secs(),
-    });
+    let configured = PricingSettings::from(&Settings::load(context.env, context.cwd));
+    let named = args.pricing.as_ref().map(|path| context.cwd.join(path));
+    let prices = pricing::load(&PricingSettings { file: named.or(configured.file.clone()), ..configured });
     for warning in &prices.warnings {
         writeln!(context.err, "tally: {warning}")?;
     }

@@ -5,6 +5,7 @@
 //! leaves what is really new. A head that was lost altogether is made good the same way, from the session's first
 //! record on (DESIGN §7).
 
+use super::label::label;
 use super::record::{Record, TaskTotals};
 use super::session::Head;
 use crate::journal::Journal;
@@ -18,13 +19,14 @@ pub fn session(head: &mut Head, journal: &mut Journal) -> io::Result<()> {
     if head.journal_end >= journal.log.length() {
         return Ok(());
     }
-    let needle = quoted("session_id", &head.session_id);
+    let session_id = label(&head.session_id);
+    let needle = quoted("session_id", &session_id);
     let mut missed = vec![];
     journal.log.for_each_from(head.journal_end, needle.as_bytes(), |line, _| {
         missed.extend(serde_json::from_slice::<Record>(line).ok());
     })?;
     for record in missed {
-        if record.session_id == head.session_id && record.sequence > head.sequence {
+        if record.session_id == session_id && record.sequence > head.sequence {
             head.record(&record);
         }
     }
@@ -34,6 +36,17 @@ pub fn session(head: &mut Head, journal: &mut Journal) -> io::Result<()> {
     }
     head.journal_end = journal.log.length();
     Ok(())
+}
+
+/// The last record of a session, by whatever recorder.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub fn last_of_session(session_id: &str, journal: &mut Journal) -> io::Result<Option<Record>> {
+    let needle = quoted("session_id", session_id);
+    journal.log.last(needle.as_bytes(), |line| {
+        serde_json::from_slice::<Record>(line).ok().filter(|record| record.session_id == session_id)
+    })
 }
 
 /// The counters of a task as of its last record, by whatever session.

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// How long a hook waits for another hook of the same data directory. One whose wait is in vain leaves its run to the
 /// session's next record.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The session that a hook speaks of.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ pub enum RunError {
     },
 }
 
-fn at(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> RunError {
+pub(super) fn at(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> RunError {
     move |source| RunError::Io { what: what.to_string(), source }
 }
 
@@ -129,13 +129,8 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     let mut news = News::read(subject, &mut session, &mut head, &task)?;
     let dispatched = task.agents_dir.as_deref().map(delegations::read).unwrap_or_default();
 
-    if let Some(folder) = settings.economics_log.parent() {
-        files::create_dir_private(folder).map_err(at(folder.display()))?;
-    }
+    let mut journal = open_journal(settings)?;
     let journal_at = || at(settings.economics_log.display());
-    let journal = Journal::open(&settings.economics_log, PATIENCE).map_err(journal_at())?;
-    let mut journal = journal.ok_or_else(|| RunError::Busy { what: settings.economics_log.clone() })?;
-    handoff::prepare(&journal).map_err(journal_at())?;
     reconcile::session(&mut head, &mut journal).map_err(journal_at())?;
     let task_before = match &task.slug {
         Some(slug) => reconcile::task(&label(slug), &mut journal).map_err(journal_at())?,
@@ -164,11 +159,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
         diagnostics: news.diagnostics.clone(),
     };
     let record = (head.sequence == 0 || has_news(&facts)).then(|| assemble(&facts));
-    let fresh_from = journal.log.length();
-    if let Some(record) = &record {
-        journal.append(&line(record)?).map_err(journal_at())?;
-    }
-    let handed = handoff::hand_on(&mut journal, settings, fresh_from);
+    let (queued, handoff) = write(&mut journal, record.as_ref(), settings)?;
     if let Some(record) = &record {
         head.journal_end = journal.log.length();
         head.record(record);
@@ -177,11 +168,35 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     } else if news.moved {
         commit(&mut session, &news.bill.calls, head, Durability::Written)?;
     }
-    let (queued, handoff) = match handed {
+    Ok(Stopped { record, queued, handoff, warnings: [news.warnings, task.warnings, dispatched.warnings].concat() })
+}
+
+/// Opens the journal, locked.
+pub(super) fn open_journal(settings: &Settings) -> Result<Journal, RunError> {
+    let path = &settings.economics_log;
+    if let Some(folder) = path.parent() {
+        files::create_dir_private(folder).map_err(at(folder.display()))?;
+    }
+    let journal = Journal::open(path, PATIENCE).map_err(at(path.display()))?;
+    journal.ok_or_else(|| RunError::Busy { what: path.clone() })
+}
+
+/// Appends a record, if there is one, and hands on what the journal holds and the outbox does not.
+pub(super) fn write(
+    journal: &mut Journal,
+    record: Option<&Record>,
+    settings: &Settings,
+) -> Result<(usize, Option<HandoffError>), RunError> {
+    let wrong = || at(settings.economics_log.display());
+    handoff::prepare(journal).map_err(wrong())?;
+    let fresh_from = journal.log.length();
+    if let Some(record) = record {
+        journal.append(&line(record)?).map_err(wrong())?;
+    }
+    Ok(match handoff::hand_on(journal, settings, fresh_from) {
         Ok(queued) => (queued, None),
         Err(error) => (0, Some(error)),
-    };
-    Ok(Stopped { record, queued, handoff, warnings: [news.warnings, task.warnings, dispatched.warnings].concat() })
+    })
 }
 
 /// What the transcripts add, and what was met in reading them.
@@ -274,15 +289,10 @@ fn bill(
 ) -> Result<(Reading, Bill), RunError> {
     let mut reading = Reading::of_session(head, transcript);
     reading.wind(&mut head.clock);
-    let prices = pricing::load(&price_source(subject.settings));
+    let prices = pricing::load(&PricingSettings::from(subject.settings));
     let phase_at = |at_ms: Option<i64>| label(task.phase_at(at_ms)).into_owned();
     let bill = Bill::of(&mut reading, session, &prices.registry, phase_at, &mut head.pending);
     Ok((reading, bill.map_err(at("index of billed calls"))?))
-}
-
-fn price_source(settings: &Settings) -> PricingSettings {
-    let crate::settings::PricingSettings { file, url, ttl } = settings.pricing.clone();
-    PricingSettings { file, url, cache_dir: settings.data_dir.join("pricing"), ttl_s: ttl.as_secs() }
 }
 
 /// The record as its line. One that would be too large loses delegations, the last first, and says how many.

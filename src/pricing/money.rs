@@ -98,7 +98,6 @@ pub(crate) const fn div_round(value: i128, divisor: i128) -> i128 {
 }
 
 impl Serialize for Usd {
-    #[expect(clippy::cast_precision_loss, reason = "documented: exact below 2^53, nearest above")]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.0 as f64 / PICO_PER_USD)
     }
@@ -108,7 +107,6 @@ impl<'de> Deserialize<'de> for Usd {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let pico = (f64::deserialize(deserializer)? * PICO_PER_USD).round();
         if pico.abs() < 1e36 {
-            #[expect(clippy::cast_possible_truncation, reason = "integral and within i128")]
             return Ok(Self(pico as i128));
         }
         Err(de::Error::custom("an amount of money out of range"))

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::model_id::{self, ModelId, UNKNOWN};
 use super::row::{CacheMultipliers, LazyRow, Rate, Row};
@@ -58,7 +58,8 @@ struct Version {
 }
 
 /// How the version was chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// In force at the call's time.
     InForce,
@@ -98,8 +99,9 @@ impl Registry {
             Some(stated) => stated.clone(),
             None => Self::bundled().aliases,
         };
-        let registry = Self { aliases, ..Self::ordered(file)? };
+        let mut registry = Self { aliases, ..Self::ordered(file)? };
         registry.validate_rows()?;
+        registry.versions.iter_mut().for_each(Version::canonicalise);
         Ok(registry)
     }
 
@@ -241,6 +243,15 @@ impl Version {
         Ok(self)
     }
 
+    /// Lets a row be found that is listed under another spelling (`claude-haiku-4-5-20251001`); the canonical one wins.
+    fn canonicalise(&mut self) {
+        let spelled = |(key, row): (String, LazyRow)| (model_id::canonical(&key).id, row);
+        let (exact, other): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.models)
+            .into_iter()
+            .partition(|(key, _)| model_id::canonical(key).id == *key);
+        self.models = other.into_iter().map(spelled).chain(exact).collect();
+    }
+
     fn invalid(&self, key: &str, why: impl ToString) -> RegistryError {
         invalid(&format!("versions.{}.{key}", self.name), why)
     }
@@ -266,10 +277,11 @@ impl<'a> Table<'a> {
         self.inherited(|version| version.web_search_per_1000).unwrap_or(Self::WEB_SEARCHES)
     }
 
-    /// The row of a canonical id, cache rates filled in.
+    /// The row of a canonical id, cache rates filled in by the multipliers of the version that states it.
     #[must_use]
     pub fn row(&self, id: &str) -> Option<&'a Row> {
-        self.inherited(|version| version.models.get(id))?.get(&self.cache_multipliers())
+        let (version, row) = self.inherited(|version| Some((version, version.models.get(id)?)))?;
+        row.get(&Table { version, ..*self }.cache_multipliers())
     }
 
     /// The rates that this very version (not one that it extends) claims for every unlisted model.

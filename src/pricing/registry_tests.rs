@@ -93,12 +93,13 @@ fn a_version_takes_what_it_leaves_out_from_the_one_it_extends() {
         "2026-01-01": {"cache_multipliers": {"read": 0.1}, "web_search_per_1000": 7, "zero_cost_models": ["free"],
                        "default": {"input": 9, "output": 9},
                        "models": {"kept": {"input": 1, "output": 2}, "cut": {"input": 4, "output": 8}}},
-        "2026-02-01": {"extends": "2026-01-01", "models": {"cut": {"input": 2, "output": 4}}},
+        "2026-02-01": {"extends": "2026-01-01", "cache_multipliers": {"read": 0.5}, "models": {"cut": {"input": 2, "output": 4}}},
         "2026-03-01": {"models": {}}}}"#;
     let registry = Registry::parse(text.as_bytes()).unwrap();
     let table = registry.table(ms("2026-02-10")).unwrap();
     assert_eq!(table.models(), ["cut", "kept"]);
     assert_eq!(table.row("cut").unwrap().rates.input, Rate::from_pico(2_000_000));
+    assert_eq!(table.row("cut").unwrap().rates.cache_read, Some(Rate::from_pico(1_000_000)));
     assert_eq!(table.row("kept").unwrap().rates.cache_read, Some(Rate::from_pico(100_000)));
     assert_eq!(table.web_search_per_1000(), Rate::from_pico(7_000_000));
     assert!(table.is_free("free", "free"));
@@ -146,4 +147,15 @@ fn ids_are_matched_exactly_then_by_alias_then_as_fast() {
     let stated = one_version(r#"{"models": {"m": {"input": 1, "output": 1}}}"#);
     let without = Registry::parse(stated.as_bytes()).unwrap();
     assert_eq!(without.canonical_id("gpt-5.6"), "gpt-5.6-sol", "bundled aliases hold where none are stated");
+}
+
+#[test]
+fn rows_listed_under_another_spelling_are_found_and_the_canonical_one_wins() {
+    let body = r#"{"models": {"claude-haiku-4-5-20251001": {"input": 1, "output": 1},
+                    "claude-opus-4.8": {"input": 2, "output": 1}, "claude-opus-4-8": {"input": 3, "output": 1}}}"#;
+    let registry = Registry::parse(one_version(body).as_bytes()).unwrap();
+    let table = registry.table(None).unwrap();
+    let input = |id| table.row(id).unwrap().rates.input.pico();
+    assert_eq!(table.models(), ["claude-haiku-4-5", "claude-opus-4-8"]);
+    assert_eq!([input("claude-haiku-4-5"), input("claude-opus-4-8")], [1_000_000, 3_000_000]);
 }

@@ -10,6 +10,7 @@ use std::time::UNIX_EPOCH;
 use sha2::{Digest, Sha256};
 
 use super::registry::{Registry, RegistryError};
+use crate::settings::Settings;
 use crate::sys::files;
 
 /// The largest registry that is read; the bundled one is a hundredth of it.
@@ -26,6 +27,17 @@ pub struct PricingSettings {
     pub cache_dir: PathBuf,
     /// Seconds until a cached copy should be fetched again.
     pub ttl_s: u64,
+}
+
+impl From<&Settings> for PricingSettings {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            file: settings.pricing.file.clone(),
+            url: settings.pricing.url.clone(),
+            cache_dir: settings.data_dir.join("pricing"),
+            ttl_s: settings.pricing.ttl.as_secs(),
+        }
+    }
 }
 
 /// Where the registry in use came from.
