@@ -1,1 +1,193 @@
-//! Placeholder until the room is furnished.
+//! What the user decided: flags > environment > trusted conf > `config/default.toml` (DESIGN §6), with two exceptions
+//! that are modules of their own: the [`destination`] is one group that is never mixed, and a conf key beats the
+//! environment for the relay's [`switch`]es.
+//!
+//! Loading costs a hook at most two opened conf files; token files are read only by who sends.
+
+pub mod conf;
+pub mod defaults;
+mod derive;
+pub mod destination;
+pub mod endpoint;
+pub mod env;
+pub mod secret;
+pub mod switch;
+mod trust;
+pub mod workspace;
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use conf::{Conf, Lookup};
+use defaults::DEFAULTS;
+use destination::{Destination, Flags};
+use env::{Env, Var, vars};
+use switch::{RelayKind, Switch, relay_switch};
+use workspace::Workspace;
+
+/// The settings of one run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The workspace that the run's directory belongs to.
+    pub workspace: Workspace,
+    /// Journals, session state and outbox.
+    pub data_dir: PathBuf,
+    /// The economics journal.
+    pub economics_log: PathBuf,
+    /// Where the pricing registry comes from.
+    pub pricing: PricingSettings,
+    /// The project label that the user set.
+    pub project: Option<String>,
+    /// The trusted conf in force, for the settings of higher rooms.
+    pub conf: Option<Conf>,
+    /// Where records go; `None` without a Console, and where an untrusted conf closes the relay.
+    pub destination: Option<Destination>,
+    /// Whether economics records are queued and sent.
+    pub economics_relay: Switch,
+    /// Whether liveness records are queued and sent.
+    pub liveness_relay: Switch,
+    /// Whether hooks emit anything.
+    pub enabled: bool,
+    /// `DO_NOT_TRACK`: nothing leaves the machine and nothing is queued.
+    pub do_not_track: bool,
+    /// Whether the relay runs before the hook returns.
+    pub foreground: bool,
+    /// Time limits of a request.
+    pub timeouts: Timeouts,
+    /// What the user should know, one line each; never a secret.
+    pub warnings: Vec<String>,
+}
+
+/// Where the pricing registry comes from; a file goes before a URL, and the bundled registry is behind both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PricingSettings {
+    /// A registry file.
+    pub file: Option<PathBuf>,
+    /// Where to fetch a registry; not yet held against the allowlist.
+    pub url: Option<String>,
+    /// How long a fetched registry is used.
+    pub ttl: Duration,
+}
+
+/// Time limits of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// To connect.
+    pub connect: Duration,
+    /// For the whole request.
+    pub total: Duration,
+}
+
+impl Settings {
+    /// Loads the settings of a run in `cwd`. Never fails: what cannot be used is a warning.
+    #[must_use]
+    pub fn load(env: &Env, cwd: &Path) -> Self {
+        Self::load_with(env, cwd, &Flags::default())
+    }
+
+    /// As [`Settings::load`], with the destination flags of a command.
+    #[must_use]
+    pub fn load_with(env: &Env, cwd: &Path, flags: &Flags) -> Self {
+        let workspace = workspace::resolve(
+            env.path(&vars::TELEMETRY_WORKSPACE_ROOT),
+            env.path(&vars::HOME),
+            env.path(&vars::XDG_STATE_HOME),
+            cwd,
+        );
+        let absolute = |var: &Var| env.path(var).map(|path| cwd.join(path));
+        let data_dir = absolute(&vars::TELEMETRY_DATA_DIR).unwrap_or_else(|| workspace.data_dir.clone());
+        let mut lookup = conf::find(env, &workspace.root, cwd);
+        let mut warnings = std::mem::take(&mut lookup.warnings);
+        let destination = resolve_destination(env, cwd, flags, &lookup);
+        if let Some(destination) = &destination {
+            warnings.extend_from_slice(&destination.problems);
+        }
+        let economics_relay =
+            relay_switch(RelayKind::Economics, &lookup, env, destination.as_ref(), &mut warnings);
+        let liveness_relay =
+            relay_switch(RelayKind::Liveness, &lookup, env, destination.as_ref(), &mut warnings);
+        let enabled = switch::of_env(env, &vars::TELEMETRY_ENABLED, &mut warnings)
+            .or_else(|| switch::of_conf(lookup.conf.as_ref(), "enabled", &mut warnings));
+        let foreground = switch::of_env(env, &vars::FLOW_AGENTS_TELEMETRY_FOREGROUND, &mut warnings);
+        Self {
+            economics_log: absolute(&vars::TELEMETRY_ECONOMICS_LOG_FILE)
+                .unwrap_or_else(|| data_dir.join("economics.jsonl")),
+            data_dir,
+            pricing: PricingSettings::load(env, cwd, lookup.conf.as_ref(), &mut warnings),
+            project: env.get(&vars::FLOW_AGENTS_PROJECT).map(str::to_owned),
+            enabled: enabled.map_or(DEFAULTS.telemetry.enabled, |switch| switch.on),
+            do_not_track: switch::do_not_track(env),
+            foreground: foreground.is_some_and(|switch| switch.on),
+            timeouts: Timeouts::load(env, &mut warnings),
+            workspace,
+            conf: lookup.conf,
+            destination,
+            economics_relay,
+            liveness_relay,
+            warnings,
+        }
+    }
+}
+
+/// The first of flag, conf and environment that names a URL; an untrusted conf leaves only the flags.
+fn resolve_destination(env: &Env, cwd: &Path, flags: &Flags, lookup: &Lookup) -> Option<Destination> {
+    let flagged = Destination::from_flags(flags, cwd);
+    if flagged.is_some() || lookup.closed {
+        return flagged;
+    }
+    lookup.conf.as_ref().and_then(Destination::from_conf).or_else(|| Destination::from_env(env))
+}
+
+impl PricingSettings {
+    fn load(env: &Env, cwd: &Path, conf: Option<&Conf>, warnings: &mut Vec<String>) -> Self {
+        let of_conf = |key| conf.and_then(|conf| conf.get(key));
+        let file = env
+            .path(&vars::TELEMETRY_PRICING_FILE)
+            .or_else(|| env.path(&vars::FLOW_AGENTS_PRICING_FILE))
+            .or_else(|| of_conf("pricing_file").map(Path::new));
+        let url = env
+            .first(&[&vars::TELEMETRY_PRICING_URL, &vars::FLOW_AGENTS_PRICING_URL])
+            .or_else(|| of_conf("console_pricing_url"))
+            .or_else(|| of_conf("pricing_url"));
+        let ttl = seconds(
+            env,
+            &vars::TELEMETRY_PRICING_TTL_SEC,
+            0..=u64::from(u32::MAX),
+            DEFAULTS.pricing.ttl_seconds,
+            warnings,
+        );
+        Self { file: file.map(|path| cwd.join(path)), url: url.map(str::to_owned), ttl }
+    }
+}
+
+impl Timeouts {
+    fn load(env: &Env, warnings: &mut Vec<String>) -> Self {
+        let defaults = DEFAULTS.relay;
+        let connect = &vars::CONSOLE_TELEMETRY_CONNECT_TIMEOUT_SECONDS;
+        let total = &vars::CONSOLE_TELEMETRY_MAX_TIME_SECONDS;
+        Self {
+            connect: seconds(env, connect, 1..=30, defaults.connect_timeout_seconds, warnings),
+            total: seconds(env, total, 1..=60, defaults.total_timeout_seconds, warnings),
+        }
+    }
+}
+
+/// Whole seconds within `bounds`; anything else is the default, with a warning (contract E.2).
+fn seconds(
+    env: &Env,
+    var: &Var,
+    bounds: std::ops::RangeInclusive<u64>,
+    default: u64,
+    warnings: &mut Vec<String>,
+) -> Duration {
+    let Some(text) = env.get(var) else {
+        return Duration::from_secs(default);
+    };
+    let given = u64::from_str(text.trim()).ok().filter(|value| bounds.contains(value));
+    if given.is_none() {
+        let (low, high) = (bounds.start(), bounds.end());
+        warnings.push(format!("{}: not a whole number of seconds from {low} to {high}: {default}", var.name));
+    }
+    Duration::from_secs(given.unwrap_or(default))
+}

@@ -1,0 +1,140 @@
+//! The endpoint allowlist (DESIGN §6): which URLs a record, and with it a token, may be sent to.
+//!
+//! `https` to any non-empty host; `http` only to `localhost`, `127.0.0.1` and `[::1]`, written just so: a spelling
+//! that a parser would turn into one of these (`127.1`, `0x7f.1`, `%6cocalhost`) is refused, because another parser on
+//! the way may read it differently. No userinfo, no fragment, no characters that a URL cannot carry.
+
+use std::fmt;
+
+use url::{Position, Url};
+
+/// Hosts that plain `http` may go to, as `url` writes them.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// A URL that passed the allowlist.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    url: Url,
+    origin: String,
+}
+
+/// Why a URL was refused. The URL itself is never part of the message: it may carry a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// It holds whitespace, control characters, a quote or a backslash.
+    #[error("has a space, control character, quote or backslash")]
+    Character,
+    /// It is not an absolute URL.
+    #[error("is not an absolute URL of the form https://host/path")]
+    Malformed,
+    /// It has no host.
+    #[error("has no host")]
+    NoHost,
+    /// It carries a user name or password.
+    #[error("carries a user name or password")]
+    UserInfo,
+    /// It carries a fragment.
+    #[error("carries a fragment (#)")]
+    Fragment,
+    /// Neither `https` nor loopback `http`.
+    #[error("must be https://, or http:// to localhost, 127.0.0.1 or [::1]")]
+    NotAllowed,
+}
+
+impl Endpoint {
+    /// Parses `text` and holds it against the allowlist.
+    ///
+    /// # Errors
+    /// The reason of the refusal.
+    pub fn parse(text: &str) -> Result<Self, EndpointError> {
+        if text.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\\')) {
+            return Err(EndpointError::Character);
+        }
+        let authority = written_authority(text).ok_or(EndpointError::Malformed)?;
+        if authority.is_empty() {
+            return Err(EndpointError::NoHost);
+        }
+        if authority.contains('@') {
+            return Err(EndpointError::UserInfo);
+        }
+        let url = Url::parse(text).map_err(|_| EndpointError::Malformed)?;
+        if url.fragment().is_some() {
+            return Err(EndpointError::Fragment);
+        }
+        let host = url.host_str().unwrap_or_default();
+        let allowed = match url.scheme() {
+            "https" => !host.is_empty(),
+            "http" => LOOPBACK.contains(&host) && written_host(authority).eq_ignore_ascii_case(host),
+            _ => false,
+        };
+        if !allowed {
+            return Err(EndpointError::NotAllowed);
+        }
+        Ok(Self::from_allowed(url))
+    }
+
+    /// Scheme, host and port, normalised: lower case, the default port left out (`https://console.example`).
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Path and query, starting with `/`.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.url[Position::BeforePath..Position::AfterQuery]
+    }
+
+    /// The whole URL.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Whether it stays on this machine; such a request never goes through a proxy.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        self.url.host_str().is_some_and(|host| LOOPBACK.contains(&host))
+    }
+
+    /// The same origin and query with another path.
+    pub(super) fn with_path(&self, path: &str) -> Self {
+        let mut url = self.url.clone();
+        url.set_path(path);
+        Self::from_allowed(url)
+    }
+
+    /// `path` at the root of this origin, without a query.
+    pub(super) fn at_origin(&self, path: &str) -> Self {
+        let mut url = self.url.clone();
+        url.set_path(path);
+        url.set_query(None);
+        Self::from_allowed(url)
+    }
+
+    fn from_allowed(url: Url) -> Self {
+        let origin = url.origin().ascii_serialization();
+        Self { url, origin }
+    }
+}
+
+/// Origin only: a path or query may carry a secret.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Endpoint({})", self.origin)
+    }
+}
+
+/// What stands between `://` and the path, as written.
+fn written_authority(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("://")?;
+    rest.split(['/', '?', '#']).next()
+}
+
+/// The host of an authority without userinfo, as written.
+fn written_host(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => host,
+        _ => authority,
+    }
+}

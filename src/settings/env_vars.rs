@@ -1,0 +1,110 @@
+//! The table of every environment variable that Tally reads. The names are those of flow-agents (contract F.4 and
+//! C.5) wherever it has one, so that Tally drops in beside it.
+
+use super::{Group, Var};
+
+/// Declares the variables as constants named like themselves, and [`GROUPS`] over all of them.
+macro_rules! environment {
+    ($($title:literal { $($name:ident: $doc:literal, unset: $default:literal;)+ })+) => {
+        $($(
+            #[doc = $doc]
+            pub const $name: Var = Var { name: stringify!($name), default: $default, doc: $doc };
+        )+)+
+
+        /// Every variable, in the order of the reference page.
+        pub const GROUPS: &[Group] = &[$(Group { title: $title, vars: &[$(&$name),+] }),+];
+    };
+}
+
+environment! {
+    "Where files are" {
+        TELEMETRY_WORKSPACE_ROOT: "The workspace, whose `.kontourai/` folder holds the journals and the conf.",
+            unset: "the shared root of the git repository, else the nearest folder with `.kontourai/`, else the working directory";
+        TELEMETRY_DATA_DIR: "The folder of journals, session state and outbox.",
+            unset: "`<workspace>/.kontourai/telemetry`";
+        TELEMETRY_ECONOMICS_LOG_FILE: "The economics journal.",
+            unset: "`economics.jsonl` in the data directory";
+        TELEMETRY_CONFIG_FILE: "The only conf file to read. It must be trusted; when it is missing, no conf is read at all.",
+            unset: "`<workspace>/.kontourai/telemetry-console.conf`, else `~/.flow-agents/telemetry-console.conf`";
+        CLAUDE_CONFIG_DIR: "Where Claude Code keeps its transcripts.",
+            unset: "`~/.claude`";
+        HOME: "The user's home: the user-global conf, and where hosts keep their transcripts.",
+            unset: "neither is looked for";
+        XDG_STATE_HOME: "Where state goes when the workspace cannot be written.",
+            unset: "`~/.local/state`";
+    }
+    "What is recorded" {
+        TELEMETRY_ENABLED: "Switch: off makes hooks emit nothing; explicit commands still work.",
+            unset: "the conf key `enabled`, else on";
+        FLOW_AGENTS_PROJECT: "The project label of every record.",
+            unset: "worked out from the repository";
+        FLOW_AGENTS_LIVENESS: "Switch for claims and heartbeats: `off`, `0`, `false`, `no` or `disabled` stops them.",
+            unset: "on";
+        FLOW_AGENTS_LIVENESS_TTL_SECONDS: "How long a claim stays fresh after its last heartbeat, in seconds.",
+            unset: "1800";
+        FLOW_AGENTS_LIVENESS_HEARTBEAT_THROTTLE_SECONDS: "The least time between two heartbeats of one claim, in seconds.",
+            unset: "60";
+    }
+    "Pricing" {
+        TELEMETRY_PRICING_FILE: "A pricing registry to use instead of the bundled one.",
+            unset: "`FLOW_AGENTS_PRICING_FILE`, else the conf key `pricing_file`";
+        FLOW_AGENTS_PRICING_FILE: "Second name of `TELEMETRY_PRICING_FILE`.",
+            unset: "see there";
+        TELEMETRY_PRICING_URL: "Where to fetch the pricing registry; the same allowlist as for a Console.",
+            unset: "`FLOW_AGENTS_PRICING_URL`, else the conf keys `console_pricing_url`, `pricing_url`";
+        FLOW_AGENTS_PRICING_URL: "Second name of `TELEMETRY_PRICING_URL`.",
+            unset: "see there";
+        TELEMETRY_PRICING_TTL_SEC: "How long a fetched registry is used before it is fetched again, in seconds.",
+            unset: "3600";
+    }
+    "The destination" {
+        DO_NOT_TRACK: "Any value but `0` and `false`: nothing leaves the machine and nothing is queued.",
+            unset: "the relay switches decide";
+        FLOW_AGENTS_CONSOLE_URL: "Base URL of the Console, for economics and liveness.",
+            unset: "`CONSOLE_TELEMETRY_URL`";
+        CONSOLE_TELEMETRY_URL: "Base URL of the Console.",
+            unset: "`CONSOLE_URL`";
+        CONSOLE_URL: "Second name of `CONSOLE_TELEMETRY_URL`.",
+            unset: "no Console by its base URL";
+        CONSOLE_TELEMETRY_ENDPOINT_URL: "Endpoint of telemetry events, as it is.",
+            unset: "`/api/telemetry/records` under the base URL";
+        FLOW_AGENTS_CONSOLE_ECONOMICS_ENDPOINT_URL: "Endpoint of economics records, as it is.",
+            unset: "`/records` under the base URL, else at the origin of `CONSOLE_TELEMETRY_ENDPOINT_URL`";
+        FLOW_AGENTS_CONSOLE_LIVENESS_ENDPOINT_URL: "Endpoint of liveness records, as it is.",
+            unset: "as for economics";
+        CONSOLE_TELEMETRY_TOKEN: "Bearer token, sent only to the origins that the environment names.",
+            unset: "`CONSOLE_AUTH_TOKEN`";
+        CONSOLE_AUTH_TOKEN: "Second name of `CONSOLE_TELEMETRY_TOKEN`.",
+            unset: "the token file";
+        FLOW_AGENTS_CONSOLE_TOKEN_FILE: "Absolute path of a file that holds the token.",
+            unset: "`CONSOLE_TELEMETRY_TOKEN_FILE`";
+        CONSOLE_TELEMETRY_TOKEN_FILE: "Second name of `FLOW_AGENTS_CONSOLE_TOKEN_FILE`.",
+            unset: "posts carry no Authorization";
+        CONSOLE_TENANT_ID: "Tenant of the records.",
+            unset: "`FLOW_AGENTS_CONSOLE_TENANT`";
+        FLOW_AGENTS_CONSOLE_TENANT: "Second name of `CONSOLE_TENANT_ID`.",
+            unset: "the token's own tenant";
+    }
+    "The relay" {
+        FLOW_AGENTS_CONSOLE_ECONOMICS_RELAY: "Switch of the economics relay; the conf key `console_economics_relay` beats it.",
+            unset: "on as soon as a Console URL resolves";
+        FLOW_AGENTS_CONSOLE_LIVENESS_RELAY: "Switch of the liveness relay; the conf key `console_liveness_relay` beats it.",
+            unset: "off";
+        FLOW_AGENTS_TELEMETRY_FOREGROUND: "Switch: on makes the relay run before the hook returns (CI, scripts, tests).",
+            unset: "off";
+        CONSOLE_TELEMETRY_CONNECT_TIMEOUT_SECONDS: "Time to connect, 1 to 30 seconds.",
+            unset: "2";
+        CONSOLE_TELEMETRY_MAX_TIME_SECONDS: "Time for a whole request, 1 to 60 seconds.",
+            unset: "5";
+        TALLY_RELAY_WORKER: "Set by Tally in its relay worker, so that a worker never starts another.",
+            unset: "this process is not a worker";
+    }
+    "Runs and terminals" {
+        TALLY_CLOCK_MS: "Freezes the clock at this time, in epoch milliseconds, for repeatable runs.",
+            unset: "the clock runs";
+        NO_COLOR: "Any value: no colour, even on a terminal.",
+            unset: "colour on a terminal";
+        COLUMNS: "Width of tables, in characters.",
+            unset: "the width of the terminal";
+    }
+}
