@@ -1,5 +1,7 @@
 //! The command line: the only room that prints, prompts or exits.
 
+pub mod relay;
+
 use std::process::ExitCode;
 
 /// Runs the program.

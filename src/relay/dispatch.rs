@@ -217,7 +217,7 @@ impl<'a> Dispatcher<'a> {
         }
         tasks.abort_all();
         while let Some(&key) = self.flights.keys().next() {
-            self.land(key, Err(NoAnswer::out_of_time()));
+            self.land(key, Err(NoAnswer::because("no answer before the run ended")));
         }
     }
 
@@ -268,7 +268,7 @@ impl<'a> Dispatcher<'a> {
             return Err("destination differs from its origin".to_owned());
         }
         let Some(Credential::Usable { token, .. }) = self.credentials.get(item.route.as_ref()) else {
-            return Err("no credential was read for it".to_owned());
+            return Ok(Err(NoAnswer::because("no credential was read")));
         };
         Ok(self.transport.post(&endpoint, token.as_ref(), entry.tenant.as_deref(), entry.body.get().to_owned()))
     }

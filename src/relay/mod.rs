@@ -16,11 +16,12 @@ pub mod worker;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use status::{Status, status};
 
 use crate::settings::env::{Env, vars};
+use crate::settings::switch::do_not_track;
 use crate::sys::{clock, spawn};
 use outbox::{Error, Guard};
 use worker::Budget;
@@ -76,6 +77,15 @@ fn start(data_dir: &Path, env: &Env, guard: &Guard, now_ms: i64) -> Result<(), E
         .map_err(|source| Error::Io { path: data_dir.to_path_buf(), source })
 }
 
+/// The whole life of the process that [`wake`] starts, in the directory that it was started in. Always returns: what it
+/// could not do is left for the next one, and is in the books.
+pub fn worker_main(env: &Env, errand: Option<worker::Errand<'_>>) {
+    spawn::isolate();
+    if let Ok(data_dir) = std::env::current_dir() {
+        drop(worker::run(&data_dir, env, Budget::detached(), errand));
+    }
+}
+
 /// What of the environment the worker gets (DESIGN §9), and its recursion guard.
 #[must_use]
 pub fn worker_environment(env: &Env) -> Vec<(OsString, OsString)> {
@@ -86,7 +96,7 @@ pub fn worker_environment(env: &Env) -> Vec<(OsString, OsString)> {
 }
 
 fn is_inherited(name: &OsStr) -> bool {
-    const NAMES: [&str; 5] = ["HOME", "PATH", "TMPDIR", "XDG_STATE_HOME", "DO_NOT_TRACK"];
+    const NAMES: [&str; 4] = ["HOME", "PATH", "TMPDIR", "XDG_STATE_HOME"];
     const PROXIES: [&str; 4] = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
     const PREFIXES: [&str; 4] = ["SSL_", "CONSOLE_", "FLOW_AGENTS_", "TELEMETRY_"];
     let Some(name) = name.to_str() else { return false };
@@ -101,15 +111,14 @@ fn is_inherited(name: &OsStr) -> bool {
 /// # Errors
 /// When the outbox cannot be used.
 pub fn flush(data_dir: &Path, env: &Env, timeout: Duration) -> Result<Status, Error> {
-    let end = Instant::now() + timeout;
     if may_send(env) && outbox::has_pending(data_dir) {
-        worker::run(data_dir, env, Budget::flush(end.saturating_duration_since(Instant::now())), None)?;
+        worker::run(data_dir, env, Budget::flush(timeout), None)?;
     }
     status(data_dir)
 }
 
 fn may_send(env: &Env) -> bool {
-    !env.is_on(&vars::DO_NOT_TRACK)
+    !do_not_track(env)
 }
 
 #[cfg(test)]

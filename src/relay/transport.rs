@@ -39,10 +39,10 @@ pub struct Reply {
 pub struct NoAnswer(String);
 
 impl NoAnswer {
-    /// The run ended first.
+    /// No answer for a reason of the caller's.
     #[must_use]
-    pub fn out_of_time() -> Self {
-        Self("no answer before the run ended".to_owned())
+    pub fn because(reason: &str) -> Self {
+        Self(reason.to_owned())
     }
 }
 
