@@ -1,0 +1,190 @@
+//! The books of the outbox in the hands of the one process that may write them: it holds `worker.lock` for as long as
+//! the ledger lives, and `outbox.lock` for each call that touches a file.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::rejected::{self, Rejected};
+use super::state::{self, Fate, Key, State};
+use super::{CAP, Entry, Error, Guard, files};
+
+const TORN: &str = "torn or corrupt entry";
+
+/// The books, as they will be after the next [`Ledger::save`].
+#[derive(Debug)]
+pub struct Ledger {
+    dir: PathBuf,
+    /// The counters and marks.
+    pub state: State,
+    unsaved: Vec<Rejected>,
+}
+
+/// An entry and where its line is.
+#[derive(Debug)]
+pub struct Located {
+    /// Its segment and line.
+    pub key: Key,
+    /// The line's place in the segment file.
+    pub offset: u64,
+    /// The line's length.
+    pub len: usize,
+    /// What the line says.
+    pub entry: Entry,
+}
+
+/// Reads `state.json`; `None` when there is something that is no state.
+pub(super) fn read_state(guard: &Guard) -> Result<Option<State>, Error> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let path = guard.path("state.json");
+    let bytes = files::read(&path).map_err(|error| Error::io(&path, error))?;
+    if bytes.is_empty() && !path.exists() {
+        return Ok(Some(State::default()));
+    }
+    match serde_json::from_slice::<Versioned>(&bytes) {
+        Ok(Versioned { version }) if version > state::VERSION => Err(Error::Newer { path, version }),
+        _ => Ok(serde_json::from_slice(&bytes).ok()),
+    }
+}
+
+impl Ledger {
+    /// Opens the books. The caller holds `worker.lock`.
+    ///
+    /// # Errors
+    /// When `state.json` cannot be read or is from a newer version.
+    pub fn open(guard: &Guard) -> Result<Self, Error> {
+        let mut state = match read_state(guard)? {
+            Some(state) => state,
+            None => {
+                // Broken: all segments present are taken in again, and what was delivered of them is sent twice.
+                // The bytes are kept for whoever wants to know why.
+                let path = guard.path("state.json");
+                files::rename(&path, &guard.path("state.json.bad")).map_err(|error| Error::io(&path, error))?;
+                State::default()
+            }
+        };
+        state.version = state::VERSION;
+        Ok(Self { dir: guard.dir().to_path_buf(), state, unsaved: Vec::new() })
+    }
+
+    /// Books to look at only: they are never saved.
+    pub(super) fn for_reading(guard: &Guard, state: State) -> Self {
+        Self { dir: guard.dir().to_path_buf(), state, unsaved: Vec::new() }
+    }
+
+    /// The unsettled entries of the segments known so far, oldest first. Torn lines are settled as rejected.
+    ///
+    /// # Errors
+    /// When a segment cannot be read.
+    pub fn pending(&mut self, guard: &Guard, now_ms: i64) -> Result<Vec<Located>, Error> {
+        let numbers: Vec<u64> = self.state.segments.keys().copied().collect();
+        let mut found = Vec::new();
+        for number in numbers {
+            found.extend(self.read_segment(guard, number, now_ms)?);
+        }
+        Ok(found)
+    }
+
+    /// Takes in the segments that were sealed since the last look, and returns their entries.
+    ///
+    /// # Errors
+    /// When the folder or a segment cannot be read.
+    pub fn adopt(&mut self, guard: &Guard, now_ms: i64) -> Result<Vec<Located>, Error> {
+        let present = files::segments(&self.dir).map_err(|error| Error::io(&self.dir, error))?;
+        let mut found = Vec::new();
+        for (number, bytes) in present {
+            if number > self.state.known_through {
+                let path = files::segment_path(&self.dir, number);
+                let content = files::read(&path).map_err(|error| Error::io(&path, error))?;
+                self.state.adopt(number, files::lines(&content).count() as u64, bytes);
+                found.extend(self.read_segment(guard, number, now_ms)?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn read_segment(&mut self, _guard: &Guard, number: u64, now_ms: i64) -> Result<Vec<Located>, Error> {
+        let path = files::segment_path(&self.dir, number);
+        let content = files::read(&path).map_err(|error| Error::io(&path, error))?;
+        let mut found = Vec::new();
+        let mut count = 0;
+        for (offset, line) in files::lines(&content) {
+            let key = Key { segment: number, line: count };
+            count += 1;
+            if !self.state.is_open(key) {
+                continue;
+            }
+            match Entry::parse(line) {
+                Some(entry) => found.push(Located { key, offset, len: line.len(), entry }),
+                None => self.reject_line(key, line, TORN, None, now_ms),
+            }
+        }
+        let known = self.state.segments.get(&number).map_or(0, |segment| segment.lines);
+        for line in count..known {
+            // Somebody else cut or removed the file: these lines are gone, and that is said.
+            self.state.settle(Key { segment: number, line }, Fate::Evicted);
+        }
+        Ok(found)
+    }
+
+    /// The line of an entry, as it was queued; `None` when it is gone. Needs no lock: a segment never changes, and
+    /// only this process unlinks one.
+    #[must_use]
+    pub fn line(&self, key: Key, offset: u64, len: usize) -> Option<Vec<u8>> {
+        files::read_range(&files::segment_path(&self.dir, key.segment), offset, len).ok()
+    }
+
+    /// Gives an entry up, keeping its line.
+    pub fn reject_line(&mut self, key: Key, line: &[u8], reason: &str, status: Option<u16>, now_ms: i64) {
+        let attempts = self.state.history(key).map_or(0, |history| history.attempts);
+        self.unsaved.push(Rejected::new(key, line, reason, status, attempts, now_ms));
+        self.state.settle(key, Fate::Rejected);
+    }
+
+    /// Seals `current.jsonl`; see [`Guard::seal`].
+    ///
+    /// # Errors
+    /// When the rename fails.
+    pub fn seal(&self, guard: &Guard) -> Result<(), Error> {
+        guard.seal(self.state.known_through)
+    }
+
+    /// Evicts the oldest segments until the outbox fits its cap.
+    pub fn enforce_cap(&mut self, guard: &Guard) {
+        let mut bytes = files::len(&guard.path("current.jsonl"));
+        bytes += self.state.segments.values().map(|segment| segment.bytes).sum::<u64>();
+        while bytes > CAP {
+            let Some((&oldest, segment)) = self.state.segments.first_key_value() else { break };
+            bytes = bytes.saturating_sub(segment.bytes);
+            self.state.evict(oldest);
+        }
+    }
+
+    /// Writes the books: first what was rejected, then the state, then the files that the state no longer lists are
+    /// unlinked. A crash in between repeats a rejected line or leaves a file to unlink later, never more.
+    ///
+    /// # Errors
+    /// When a write fails; the books on disk are then the old ones, and the next save tries again.
+    pub fn save(&mut self, guard: &Guard) -> Result<(), Error> {
+        rejected::append(&guard.path("rejected.jsonl"), &self.unsaved)?;
+        self.unsaved.clear();
+        self.state.retire();
+        let path = guard.path("state.json");
+        let bytes = serde_json::to_vec(&self.state).map_err(Error::Body)?;
+        files::replace(&path, &bytes).map_err(|error| Error::io(&path, error))?;
+        self.sweep();
+        Ok(())
+    }
+
+    /// Unlinks the files that the saved state no longer lists. What cannot be unlinked now is found again next time.
+    fn sweep(&self) {
+        for number in files::segments(&self.dir).unwrap_or_default().into_keys() {
+            if number <= self.state.known_through && !self.state.segments.contains_key(&number) {
+                drop(files::remove(&files::segment_path(&self.dir, number)));
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What `tally relay status` shows: `schemas/relay-status.schema.json` is the contract of its JSON form.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::outbox::{self, Error, Guard, State};
+use crate::sys::clock;
+
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The books of an outbox. `enqueued = delivered + rejected + evicted + pending`, where `enqueued` is counted from lines
+/// and the others are booked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// Lines that were ever queued.
+    pub enqueued: u64,
+    /// Records that their sink has.
+    pub delivered: u64,
+    /// Records that were given up; the newest are kept with the reason.
+    pub rejected: u64,
+    /// Records that made room.
+    pub evicted: u64,
+    /// Records still on their way.
+    pub pending: u64,
+    /// Of the rejected, those still kept.
+    pub rejected_kept: u64,
+    /// Of the delivered, those whose id the sink knew before our first attempt: somebody else uses our ids.
+    pub delivered_before: u64,
+    /// The oldest pending record.
+    pub oldest: Option<Oldest>,
+    /// When the next attempt is, and why not now; `None` when nothing is pending or an attempt can be made at once.
+    pub next_attempt: Option<NextAttempt>,
+    /// Each origin that has pending records or is in trouble.
+    pub origins: Vec<OriginStatus>,
+    /// Whether a worker is at work.
+    pub worker_running: bool,
+}
+
+/// The oldest pending record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Oldest {
+    /// Its id.
+    pub id: String,
+    /// What it is.
+    pub kind: String,
+    /// Where it goes.
+    pub origin: String,
+    /// When it was queued, RFC 3339.
+    pub enqueued_at: Option<String>,
+}
+
+/// The next attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NextAttempt {
+    /// RFC 3339; `None` when it depends on a credential and not on time.
+    pub at: Option<String>,
+    /// Why not now.
+    pub reason: String,
+}
+
+/// An origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OriginStatus {
+    /// Scheme, host and port.
+    pub origin: String,
+    /// Records on their way there.
+    pub pending: u64,
+    /// Records that it has.
+    pub delivered: u64,
+    /// Failures in a row that speak against the origin.
+    pub failures: u32,
+    /// When it is tried again, RFC 3339.
+    pub next_attempt_at: Option<String>,
+    /// Why it is left alone.
+    pub reason: Option<String>,
+    /// Records that wait for a credential.
+    pub waiting: Vec<Waiting>,
+}
+
+/// Records that wait for a credential.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Whose.
+    pub tenant: Option<String>,
+    /// Where the credential is configured.
+    pub source: String,
+    /// What is wrong with it.
+    pub reason: String,
+    /// Which credential was refused: a shortened hash, never the token.
+    pub fingerprint: Option<String>,
+    /// When a refused credential is probed again, RFC 3339.
+    pub probe_at: Option<String>,
+}
+
+/// Reads the books under `data_dir`.
+///
+/// # Errors
+/// When the outbox cannot be locked or read, or is from a newer version.
+pub fn status(data_dir: &Path) -> Result<Status, Error> {
+    let now_ms = clock::now_ms();
+    let guard = Guard::acquire(data_dir, PATIENCE)?;
+    let (state, mut pending) = guard.look(now_ms)?;
+    let current = guard.current()?;
+    let in_current = current.len() as u64;
+    let rejected_kept = guard.rejected()?.len() as u64;
+    let probe = guard.try_worker()?;
+    let worker_running = probe.is_none();
+    if let Some(probe) = probe {
+        probe.release(&guard);
+    }
+    drop(guard);
+
+    pending.extend(current.into_iter().flatten());
+    let origins = origins(&state, &pending, now_ms);
+    let still_pending = state.pending() + in_current;
+    Ok(Status {
+        enqueued: state.sealed_lines() + in_current,
+        delivered: state.delivered,
+        rejected: state.rejected,
+        evicted: state.evicted,
+        pending: still_pending,
+        rejected_kept: rejected_kept.min(state.rejected),
+        delivered_before: state.delivered_before,
+        oldest: pending.first().map(|entry| Oldest {
+            id: entry.id.clone(),
+            kind: entry.kind.clone(),
+            origin: entry.origin.clone(),
+            enqueued_at: clock::rfc3339(entry.enqueued_at),
+        }),
+        next_attempt: next_attempt(&origins),
+        origins,
+        worker_running,
+    })
+}
+
+fn origins(state: &State, pending: &[outbox::Entry], now_ms: i64) -> Vec<OriginStatus> {
+    let mut waiting: BTreeMap<&str, u64> = BTreeMap::new();
+    for entry in pending {
+        *waiting.entry(&entry.origin).or_default() += 1;
+    }
+    let known = state.origins.keys().map(String::as_str);
+    let names: std::collections::BTreeSet<&str> = waiting.keys().copied().chain(known).collect();
+    let default = outbox::Origin::default();
+    names
+        .into_iter()
+        .map(|name| {
+            let origin = state.origins.get(name).unwrap_or(&default);
+            let health = &origin.health;
+            let waits = health.next.holds(now_ms);
+            OriginStatus {
+                origin: name.to_owned(),
+                pending: waiting.get(name).copied().unwrap_or(0),
+                delivered: health.deliveries,
+                failures: health.failures,
+                next_attempt_at: waits.then(|| clock::rfc3339(health.next.at_ms)).flatten(),
+                reason: (health.failures > 0).then(|| health.reason.clone()),
+                waiting: origin.holds.iter().map(Waiting::from).collect(),
+            }
+        })
+        .collect()
+}
+
+impl From<&outbox::Hold> for Waiting {
+    fn from(hold: &outbox::Hold) -> Self {
+        let probed = hold.fingerprint.is_some();
+        Self {
+            tenant: hold.tenant.clone(),
+            source: hold.source.clone(),
+            reason: hold.reason.clone(),
+            fingerprint: hold.fingerprint.clone(),
+            probe_at: probed.then(|| clock::rfc3339(hold.probe_at_ms)).flatten(),
+        }
+    }
+}
+
+/// The soonest attempt over all origins that have something pending; `None` where one can be made now.
+fn next_attempt(origins: &[OriginStatus]) -> Option<NextAttempt> {
+    let mut next: Option<NextAttempt> = None;
+    for origin in origins.iter().filter(|origin| origin.pending > 0) {
+        let (at, reason) = match (&origin.next_attempt_at, origin.waiting.first()) {
+            (Some(at), _) => (Some(at.clone()), origin.reason.clone().unwrap_or_default()),
+            (None, Some(waiting)) => (waiting.probe_at.clone(), waiting.reason.clone()),
+            (None, None) => return None,
+        };
+        // RFC 3339 in UTC with fixed precision sorts as text; no time at all comes last.
+        let sooner = next.as_ref().is_none_or(|next| match (&at, &next.at) {
+            (Some(at), Some(best)) => at < best,
+            (at, None) => at.is_some(),
+            (None, Some(_)) => false,
+        });
+        if sooner {
+            next = Some(NextAttempt { at, reason });
+        }
+    }
+    next
+}
