@@ -97,15 +97,15 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
         Command::Usage(args) => usage::run(&args, &mut context),
         Command::Pricing(args) => {
             let prices = PricingSettings::from(&Settings::load(env, cwd));
-            Ok(pricing::run(&args, context.out, context.err, &prices)?)
+            pricing::run(&args, context.out, context.err, &prices).map_err(Failure::from)
         }
         Command::Project(args) => {
             let (label, home) = (env.get(&vars::FLOW_AGENTS_PROJECT), env.path(&vars::HOME));
-            Ok(project::run(&args, label, home, context.out, context.err)?)
+            project::run(&args, label, home, context.out, context.err).map_err(Failure::from)
         }
         Command::Relay(args) => {
             let data_dir = Settings::load(env, cwd).data_dir;
-            Ok(relay::run(&args, &data_dir, env, context.out, context.err)?)
+            relay::run(&args, &data_dir, env, context.out, context.err).map_err(Failure::from)
         }
     };
     let flushed = context.out.flush();

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::pricing::{
     self, Basis, Loaded, Origin, PricingSettings, Rate, Rates, Request, Row, Speed, Table, Usd,
 };
+use crate::journal::foreign::MAX_COUNT;
 use crate::sys::clock;
 use crate::usage::Tokens;
 
@@ -18,7 +19,7 @@ const REFUSED: u8 = 1;
 
 /// Look at the price registry, check one, or price a call.
 #[derive(Debug, Args)]
-pub struct PricingArgs {
+pub(super) struct PricingArgs {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -95,7 +96,7 @@ struct PriceArgs {
 }
 
 fn count() -> clap::builder::RangedI64ValueParser<i64> {
-    clap::value_parser!(i64).range(0..=Tokens::MAX_PER_CALL)
+    clap::value_parser!(i64).range(0..=MAX_COUNT)
 }
 
 /// A date is the start of that day, UTC.
@@ -109,7 +110,7 @@ fn parse_at(text: &str) -> Result<i64, String> {
 ///
 /// # Errors
 /// When `out` or `err` cannot be written.
-pub fn run(
+pub(super) fn run(
     args: &PricingArgs,
     out: &mut dyn Write,
     err: &mut dyn Write,

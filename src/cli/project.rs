@@ -10,7 +10,7 @@ use crate::sys::git::Repository;
 
 /// Show the project label that records from a directory carry
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The directory; the current one if not given
     dir: Option<PathBuf>,
     /// Say for every step of the derivation what it found, or why it found nothing
@@ -26,7 +26,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When `out` or `err` cannot be written to.
-pub fn run(
+pub(super) fn run(
     args: &Args,
     override_label: Option<&str>,
     home: Option<&Path>,

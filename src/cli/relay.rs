@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_secs(3600);
 
 /// Arguments of `tally relay`.
 #[derive(Debug, Args)]
-pub struct RelayArgs {
+pub(super) struct RelayArgs {
     #[command(subcommand)]
     command: Command,
 }
@@ -54,7 +54,7 @@ enum Command {
 ///
 /// # Errors
 /// When `out` or `err` cannot be written.
-pub fn run(
+pub(super) fn run(
     args: &RelayArgs,
     data_dir: &Path,
     env: &Env,

@@ -40,7 +40,6 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     if let Some(host) = args.host.as_deref().filter(|host| *host != HOST) {
         return Err(Failure::Usage(format!("unknown host {host:?}; transcripts of {HOST} can be read")));
     }
-    let settings = Settings::load(context.env, context.cwd);
     let configured = PricingSettings::from(&Settings::load(context.env, context.cwd));
     let named = args.pricing.as_ref().map(|path| context.cwd.join(path));
     let prices = pricing::load(&PricingSettings { file: named.or(configured.file.clone()), ..configured });

@@ -19,7 +19,7 @@ pub fn session(head: &mut Head, journal: &mut Journal) -> io::Result<()> {
     if head.journal_end >= journal.log.length() {
         return Ok(());
     }
-    let session_id = label(&head.session_id);
+    let session_id = label(&head.session_id).into_owned();
     let needle = quoted("session_id", &session_id);
     let mut missed = vec![];
     journal.log.for_each_from(head.journal_end, needle.as_bytes(), |line, _| {
