@@ -65,7 +65,11 @@ fn a_host_sees_the_end_of_its_pipes_while_the_child_lives() {
     let mut leaked = start("plain", &dir);
     leaked.set_nonblocking(true).unwrap();
     let kept = leaked.read(&mut [0]).map_err(|error| error.kind());
-    assert_eq!(kept, Err(ErrorKind::WouldBlock), "a child that isolates nothing shows that the test can fail");
+    assert_eq!(
+        kept,
+        Err(ErrorKind::WouldBlock),
+        "a child that isolates nothing shows that the test can fail"
+    );
     assert_eq!(std::fs::read_to_string(dir.join("session")).unwrap(), "false");
     end(&dir);
     for name in ["ready", "stop", "ended"] {

@@ -158,7 +158,8 @@ impl<'a> Dispatcher<'a> {
 
     /// When something may be sent; `None` when that does not depend on time.
     pub(super) fn next_due(&self, now_ms: i64) -> Option<i64> {
-        let queued = self.queue.next_due(&self.ledger.state, now_ms, &mut |route| self.is_held(route, now_ms));
+        let queued =
+            self.queue.next_due(&self.ledger.state, now_ms, &mut |route| self.is_held(route, now_ms));
         let due = match (queued, self.leftover.1) {
             (Some(queued), Some(leftover)) => Some(queued.min(leftover)),
             (queued, leftover) => queued.or(leftover),
@@ -270,7 +271,12 @@ impl<'a> Dispatcher<'a> {
         let Some(Credential::Usable { token, .. }) = self.credentials.get(item.route.as_ref()) else {
             return Ok(Err(NoAnswer::because("no credential was read")));
         };
-        Ok(self.transport.post(&endpoint, token.as_ref(), entry.tenant.as_deref(), entry.body.get().to_owned()))
+        Ok(self.transport.post(
+            &endpoint,
+            token.as_ref(),
+            entry.tenant.as_deref(),
+            entry.body.get().to_owned(),
+        ))
     }
 
     /// Books what came of a request.
@@ -320,14 +326,21 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    fn book_failure(&mut self, item: &Item, status: Option<u16>, verdict: &Verdict, deliveries_when_sent: u64) {
+    fn book_failure(
+        &mut self,
+        item: &Item,
+        status: Option<u16>,
+        verdict: &Verdict,
+        deliveries_when_sent: u64,
+    ) {
         let pace =
             Pace { now_ms: self.now_ms(), cap_ms: self.budget.backoff_cap_ms, random: fastrand::f64() };
         let Some((history, health)) = self.ledger.state.tries(item.key, &item.route.origin) else {
             self.queue.remove(item);
             return;
         };
-        let gives_up = backoff::failed(history, health, &Failure { status, verdict, deliveries_when_sent }, pace);
+        let gives_up =
+            backoff::failed(history, health, &Failure { status, verdict, deliveries_when_sent }, pace);
         let others_pass = health.failures == 0;
         if gives_up {
             self.reject(item, &verdict.reason, status);

@@ -62,7 +62,8 @@ impl Ledger {
                 // Broken: all segments present are taken in again, and what was delivered of them is sent twice.
                 // The bytes are kept for whoever wants to know why.
                 let path = guard.path("state.json");
-                files::rename(&path, &guard.path("state.json.bad")).map_err(|error| Error::io(&path, error))?;
+                files::rename(&path, &guard.path("state.json.bad"))
+                    .map_err(|error| Error::io(&path, error))?;
                 State::default()
             }
         };
