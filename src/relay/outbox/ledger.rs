@@ -46,7 +46,8 @@ pub(super) fn read_state(guard: &Guard) -> Result<Option<State>, Error> {
     }
     match serde_json::from_slice::<Versioned>(&bytes) {
         Ok(Versioned { version }) if version > state::VERSION => Err(Error::Newer { path, version }),
-        _ => Ok(serde_json::from_slice(&bytes).ok()),
+        Ok(_) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(_) => Ok(None),
     }
 }
 
