@@ -91,7 +91,10 @@ fn show(status: &Status, json: bool, out: &mut dyn Write) -> io::Result<()> {
         return writeln!(out);
     }
     let Status { enqueued, delivered, rejected, evicted, pending, .. } = status;
-    writeln!(out, "enqueued {enqueued} = delivered {delivered} + rejected {rejected} + evicted {evicted} + pending {pending}")?;
+    writeln!(
+        out,
+        "enqueued {enqueued} = delivered {delivered} + rejected {rejected} + evicted {evicted} + pending {pending}"
+    )?;
     if status.delivered_before > 0 {
         writeln!(out, "finding: the Console knew {} ids before we first sent them", status.delivered_before)?;
     }
@@ -123,7 +126,11 @@ fn listen(receiver: &Receiver, json: bool, out: &mut dyn Write, err: &mut dyn Wr
     writeln!(err, "listening on {} (Ctrl-C ends)", receiver.url())?;
     loop {
         let Some(request) = receiver.next(POLL) else { continue };
-        if json { print_json(&request, out)? } else { print_readable(&request, out)? }
+        if json {
+            print_json(&request, out)?
+        } else {
+            print_readable(&request, out)?
+        }
         out.flush()?;
     }
 }
@@ -201,7 +208,10 @@ mod tests {
         assert!(readable.contains("\"run_id\": \"r1\""), "{readable}");
         let line = shown(print_json, r#"{"run_id":"r1"}"#);
         let json: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!((&json["body"]["run_id"], &json["headers"]["x-console-tenant-id"]), (&"r1".into(), &"a".into()));
+        assert_eq!(
+            (&json["body"]["run_id"], &json["headers"]["x-console-tenant-id"]),
+            (&"r1".into(), &"a".into())
+        );
         assert!(!format!("{readable}{line}").contains("tok-123"));
     }
 

@@ -124,13 +124,15 @@ pub fn failed(record: &mut History, origin: &mut Health, failure: &Failure<'_>, 
         && verdict.class == Class::Retry(Blame::Unknown);
     if others_pass {
         record.attempts_after_delivery = record.attempts_after_delivery.saturating_add(1);
-        let wait = jittered(record.attempts_after_delivery, pace.cap_ms.min(MAX_WHILE_OTHERS_PASS_MS), pace.random);
+        let wait =
+            jittered(record.attempts_after_delivery, pace.cap_ms.min(MAX_WHILE_OTHERS_PASS_MS), pace.random);
         record.next = Deadline { at_ms: pace.now_ms.saturating_add(wait), asked: false };
     } else {
         origin.failures = origin.failures.saturating_add(1);
         let backoff = || jittered(origin.failures, pace.cap_ms, pace.random);
         let wait = verdict.retry_after_ms.unwrap_or_else(backoff);
-        origin.next = Deadline { at_ms: pace.now_ms.saturating_add(wait), asked: verdict.retry_after_ms.is_some() };
+        origin.next =
+            Deadline { at_ms: pace.now_ms.saturating_add(wait), asked: verdict.retry_after_ms.is_some() };
         origin.reason.clone_from(&verdict.reason);
     }
     gives_up(record, status)

@@ -233,7 +233,8 @@ mod tests {
 
     #[test]
     fn a_403_waits_only_where_it_names_the_token() {
-        let forbidden = br#"{"error":"TENANT_FORBIDDEN","safeMessage":"tenant is not allowed for this token"}"#;
+        let forbidden =
+            br#"{"error":"TENANT_FORBIDDEN","safeMessage":"tenant is not allowed for this token"}"#;
         let mismatch = br#"{"error":"TENANT_MISMATCH","safeMessage":"record tenant does not match"}"#;
         let origin = br#"{"error":"ORIGIN_NOT_ALLOWED","safeMessage":"token or not"}"#;
         assert_eq!(class(403, forbidden), Class::Wait);

@@ -1,22 +1,20 @@
 //! Sends what is due and books the answers: the worker's shell around the pure cores.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
 use tokio::task::JoinSet;
 
 use super::backoff::{self, Failure, PROBE_MS, Pace};
 use super::classify::{Answer, Class, Verdict, classify};
+use super::credentials::{Credential, Credentials};
 use super::outbox::{Entry, Error, Fate, Guard, Hold, Key, Ledger};
 use super::queue::{Item, Queue, Route, origin_deadline};
 use super::transport::{self, NoAnswer, Reply, Transport};
 use super::worker::Budget;
-use crate::settings::destination::{Source, credential_for};
 use crate::settings::endpoint::Endpoint;
 use crate::settings::env::Env;
-use crate::settings::secret::Secret;
 use crate::sys::clock;
 
 const MAX_IN_FLIGHT: usize = 4;
@@ -26,12 +24,6 @@ const MINUTE: Duration = Duration::from_secs(60);
 const SAVE_AFTER: usize = 32;
 const SAVE_EVERY: Duration = Duration::from_secs(1);
 const SAVE_PATIENCE: Duration = Duration::from_millis(500);
-
-/// The credential of a route, as its source has it now.
-enum Credential {
-    Usable { token: Option<Secret>, fingerprint: String },
-    Unusable,
-}
 
 struct Flight {
     item: Item,
@@ -51,7 +43,7 @@ pub(super) struct Dispatcher<'a> {
     deadline: Instant,
     started: Instant,
     start_ms: i64,
-    credentials: HashMap<Route, Credential>,
+    credentials: Credentials,
     flights: BTreeMap<Key, Flight>,
     unsaved: usize,
     saved_at: Instant,
@@ -80,7 +72,7 @@ impl<'a> Dispatcher<'a> {
             deadline,
             started: now,
             start_ms: clock::now_ms(),
-            credentials: HashMap::new(),
+            credentials: Credentials::default(),
             flights: BTreeMap::new(),
             unsaved: 0,
             saved_at: now,
@@ -158,7 +150,8 @@ impl<'a> Dispatcher<'a> {
 
     /// When something may be sent; `None` when that does not depend on time.
     pub(super) fn next_due(&self, now_ms: i64) -> Option<i64> {
-        let queued = self.queue.next_due(&self.ledger.state, now_ms, &mut |route| self.is_held(route, now_ms));
+        let queued =
+            self.queue.next_due(&self.ledger.state, now_ms, &mut |route| self.is_held(route, now_ms));
         let due = match (queued, self.leftover.1) {
             (Some(queued), Some(leftover)) => Some(queued.min(leftover)),
             (queued, leftover) => queued.or(leftover),
@@ -187,7 +180,7 @@ impl<'a> Dispatcher<'a> {
         origins.extend(self.queue.origins());
         origins.retain(|origin| {
             let waits = origin_deadline(&self.ledger.state, origin, now_ms) > now_ms;
-            let mut routes = self.credentials.keys().filter(|route| route.origin == *origin);
+            let mut routes = self.credentials.routes_to(origin);
             waits || routes.all(|route| self.is_held(route, now_ms))
         });
         origins
@@ -200,7 +193,11 @@ impl<'a> Dispatcher<'a> {
 
     /// Sends until nothing is due and nothing in flight, or the time is up.
     pub(super) async fn drive(&mut self) {
-        self.refresh_credentials();
+        // A conf may have changed since the last round.
+        self.credentials = Credentials::default();
+        for route in self.queue.routes() {
+            self.load_credential(&route);
+        }
         let mut tasks: JoinSet<Landing> = JoinSet::new();
         loop {
             while self.flights.len() < MAX_IN_FLIGHT && !self.is_over() && self.launch(&mut tasks) {}
@@ -231,7 +228,7 @@ impl<'a> Dispatcher<'a> {
             return false;
         }
         let (state, credentials) = (&self.ledger.state, &self.credentials);
-        let mut held = |route: &Route| is_held(credentials, state, route, now_ms);
+        let mut held = |route: &Route| credentials.is_held(state, route, now_ms);
         let Some(item) = self.queue.take(state, now_ms, &mut held) else { return false };
         let Some(line) = self.ledger.line(item.key, item.offset, item.len) else {
             // Its segment was evicted.
@@ -267,10 +264,15 @@ impl<'a> Dispatcher<'a> {
         if endpoint.origin() != entry.origin {
             return Err("destination differs from its origin".to_owned());
         }
-        let Some(Credential::Usable { token, .. }) = self.credentials.get(item.route.as_ref()) else {
+        let Some(Credential { token, .. }) = self.credentials.usable(&item.route) else {
             return Ok(Err(NoAnswer::because("no credential was read")));
         };
-        Ok(self.transport.post(&endpoint, token.as_ref(), entry.tenant.as_deref(), entry.body.get().to_owned()))
+        Ok(self.transport.post(
+            &endpoint,
+            token.as_ref(),
+            entry.tenant.as_deref(),
+            entry.body.get().to_owned(),
+        ))
     }
 
     /// Books what came of a request.
@@ -302,10 +304,7 @@ impl<'a> Dispatcher<'a> {
             }
             Class::Reject => self.reject(&item, &verdict.reason, status),
             Class::Wait => {
-                let fingerprint = match self.credentials.get(route.as_ref()) {
-                    Some(Credential::Usable { fingerprint, .. }) => Some(fingerprint.clone()),
-                    _ => None,
-                };
+                let fingerprint = self.credentials.usable(route).map(|usable| usable.fingerprint.clone());
                 origin.hold(Hold {
                     tenant: route.tenant.clone(),
                     source: route.source.clone(),
@@ -320,14 +319,21 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    fn book_failure(&mut self, item: &Item, status: Option<u16>, verdict: &Verdict, deliveries_when_sent: u64) {
+    fn book_failure(
+        &mut self,
+        item: &Item,
+        status: Option<u16>,
+        verdict: &Verdict,
+        deliveries_when_sent: u64,
+    ) {
         let pace =
             Pace { now_ms: self.now_ms(), cap_ms: self.budget.backoff_cap_ms, random: fastrand::f64() };
         let Some((history, health)) = self.ledger.state.tries(item.key, &item.route.origin) else {
             self.queue.remove(item);
             return;
         };
-        let gives_up = backoff::failed(history, health, &Failure { status, verdict, deliveries_when_sent }, pace);
+        let gives_up =
+            backoff::failed(history, health, &Failure { status, verdict, deliveries_when_sent }, pace);
         let others_pass = health.failures == 0;
         if gives_up {
             self.reject(item, &verdict.reason, status);
@@ -344,70 +350,11 @@ impl<'a> Dispatcher<'a> {
         self.queue.remove(item);
     }
 
-    /// Reads the credentials again: a conf may have changed since the last round.
-    fn refresh_credentials(&mut self) {
-        self.credentials.clear();
-        for route in self.queue.routes() {
-            self.load_credential(&route);
-        }
-    }
-
     fn load_credential(&mut self, route: &Route) {
-        if self.credentials.contains_key(route) {
-            return;
-        }
-        let tenant = route.tenant.as_deref();
-        let source = route.source.parse::<Source>().map_err(|error| error.to_string());
-        let token = source.and_then(|source| {
-            credential_for(&source, &route.origin, tenant, self.env).map_err(|error| error.to_string())
-        });
-        let credential = match token {
-            Ok(token) => {
-                let fingerprint = fingerprint(route, token.as_ref());
-                Credential::Usable { token, fingerprint }
-            }
-            Err(reason) => {
-                let origin = self.ledger.state.origins.entry(route.origin.clone()).or_default();
-                let hold = Hold {
-                    tenant: route.tenant.clone(),
-                    source: route.source.clone(),
-                    reason,
-                    fingerprint: None,
-                    probe_at_ms: 0,
-                };
-                if !origin.holds.contains(&hold) {
-                    origin.hold(hold);
-                    self.unsaved += 1;
-                }
-                Credential::Unusable
-            }
-        };
-        self.credentials.insert(route.clone(), credential);
+        self.unsaved += usize::from(self.credentials.load(route, self.env, &mut self.ledger.state));
     }
 
     fn is_held(&self, route: &Route, now_ms: i64) -> bool {
-        is_held(&self.credentials, &self.ledger.state, route, now_ms)
+        self.credentials.is_held(&self.ledger.state, route, now_ms)
     }
-}
-
-fn is_held(
-    credentials: &HashMap<Route, Credential>,
-    state: &super::outbox::State,
-    route: &Route,
-    now_ms: i64,
-) -> bool {
-    let Some(Credential::Usable { fingerprint, .. }) = credentials.get(route) else { return true };
-    let origin = state.origins.get(&route.origin);
-    origin.is_some_and(|origin| origin.refuses(route.tenant.as_deref(), fingerprint, now_ms))
-}
-
-/// Tells credentials apart without holding one: the first 16 hex digits of a hash.
-fn fingerprint(route: &Route, token: Option<&Secret>) -> String {
-    let mut hash = Sha256::new();
-    let tenant = route.tenant.as_deref().unwrap_or_default();
-    for part in [route.origin.as_str(), tenant, token.map_or("", Secret::expose)] {
-        hash.update(part.as_bytes());
-        hash.update([0]);
-    }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -6,6 +6,7 @@
 
 pub mod backoff;
 pub mod classify;
+mod credentials;
 mod dispatch;
 pub mod outbox;
 mod queue;

@@ -13,7 +13,7 @@ use super::outbox::{Entry, Key, Located, State};
 
 /// Where an entry goes and where that was configured.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Route {
+pub(super) struct Route {
     /// Scheme, host and port.
     pub origin: String,
     /// Whose data it is.
@@ -27,7 +27,7 @@ pub struct Route {
 impl Route {
     /// The route of `entry`.
     #[must_use]
-    pub fn of(entry: &Entry) -> Self {
+    pub(super) fn of(entry: &Entry) -> Self {
         Self {
             origin: entry.origin.clone(),
             tenant: entry.tenant.clone(),
@@ -39,7 +39,7 @@ impl Route {
 
 /// A pending entry, without its body.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub(super) struct Item {
     /// Its segment and line.
     pub key: Key,
     /// The line's place in the segment file.
@@ -63,14 +63,14 @@ type LaneName = (String, Option<String>);
 
 /// The pending entries of this worker.
 #[derive(Debug, Default)]
-pub struct Queue {
+pub(super) struct Queue {
     lanes: BTreeMap<LaneName, Lane>,
     routes: BTreeSet<Rc<Route>>,
 }
 
 impl Queue {
     /// Adds entries.
-    pub fn extend(&mut self, located: Vec<Located>) {
+    pub(super) fn extend(&mut self, located: Vec<Located>) {
         for Located { key, offset, len, entry } in located {
             let route = Route::of(&entry);
             let lane = self.lanes.entry((route.origin.clone(), route.tenant.clone())).or_default();
@@ -88,7 +88,12 @@ impl Queue {
 
     /// Takes the next entry to send at `now_ms`, and marks it as in flight. `held` says which routes wait for a
     /// credential.
-    pub fn take(&mut self, state: &State, now_ms: i64, held: &mut dyn FnMut(&Route) -> bool) -> Option<Item> {
+    pub(super) fn take(
+        &mut self,
+        state: &State,
+        now_ms: i64,
+        held: &mut dyn FnMut(&Route) -> bool,
+    ) -> Option<Item> {
         let mut best: Option<Item> = None;
         for ((origin, _), lane) in &self.lanes {
             let in_trouble = state.origins.get(origin).is_some_and(|origin| origin.health.failures > 0);
@@ -97,7 +102,8 @@ impl Queue {
                 continue;
             }
             let mut due = lane.due(state, now_ms, held);
-            let candidate = if in_trouble { due.min_by_key(|item| attempts(state, item.key)) } else { due.next() };
+            let candidate =
+                if in_trouble { due.min_by_key(|item| attempts(state, item.key)) } else { due.next() };
             best = match (best, candidate) {
                 (Some(best), Some(item)) if item.key > best.key => Some(best),
                 (best, candidate) => candidate.cloned().or(best),
@@ -110,7 +116,12 @@ impl Queue {
 
     /// When something will be due: now, later, or (`None`) not by time alone.
     #[must_use]
-    pub fn next_due(&self, state: &State, now_ms: i64, held: &mut dyn FnMut(&Route) -> bool) -> Option<i64> {
+    pub(super) fn next_due(
+        &self,
+        state: &State,
+        now_ms: i64,
+        held: &mut dyn FnMut(&Route) -> bool,
+    ) -> Option<i64> {
         let mut next: Option<i64> = None;
         for ((origin, _), lane) in &self.lanes {
             let origin_at = origin_deadline(state, origin, now_ms);
@@ -128,7 +139,7 @@ impl Queue {
     }
 
     /// The entry is settled.
-    pub fn remove(&mut self, item: &Item) {
+    pub(super) fn remove(&mut self, item: &Item) {
         if let Some(lane) = self.lane(item) {
             lane.in_flight.remove(&item.key);
             lane.items.remove(&item.key);
@@ -136,14 +147,14 @@ impl Queue {
     }
 
     /// The entry is still to be sent; or, after a whole segment was evicted, not.
-    pub fn put_back(&mut self, item: &Item) {
+    pub(super) fn put_back(&mut self, item: &Item) {
         if let Some(lane) = self.lane(item) {
             lane.in_flight.remove(&item.key);
         }
     }
 
     /// Whether the lane of `item` may use more than one connection.
-    pub fn set_proven(&mut self, item: &Item, proven: bool) {
+    pub(super) fn set_proven(&mut self, item: &Item, proven: bool) {
         if let Some(lane) = self.lane(item) {
             lane.proven = proven;
         }
@@ -151,14 +162,14 @@ impl Queue {
 
     /// The origins that have pending entries.
     #[must_use]
-    pub fn origins(&self) -> BTreeSet<String> {
+    pub(super) fn origins(&self) -> BTreeSet<String> {
         let busy = self.lanes.iter().filter(|(_, lane)| !lane.items.is_empty());
         busy.map(|((origin, _), _)| origin.clone()).collect()
     }
 
     /// Every route seen, to read its credential.
     #[must_use]
-    pub fn routes(&self) -> Vec<Route> {
+    pub(super) fn routes(&self) -> Vec<Route> {
         self.routes.iter().map(|route| Route::clone(route)).collect()
     }
 
@@ -195,7 +206,7 @@ fn attempts(state: &State, key: Key) -> u32 {
 }
 
 /// When the origin may be tried: `now_ms` if it may be now.
-pub fn origin_deadline(state: &State, origin: &str, now_ms: i64) -> i64 {
+pub(super) fn origin_deadline(state: &State, origin: &str, now_ms: i64) -> i64 {
     let next = state.origins.get(origin).map(|origin| origin.health.next).filter(|next| next.holds(now_ms));
     next.map_or(now_ms, |next| next.at_ms)
 }

@@ -130,7 +130,11 @@ fn serve(stream: &TcpStream, shelf: &Shelf) -> io::Result<()> {
     while let Some(head) = read_head(&mut reader)? {
         let length: u64 = head.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
         if length > MAX_BODY || head.header("transfer-encoding").is_some() {
-            return answer(stream, 413, r#"{"error":"BODY_TOO_LARGE","safeMessage":"request body too large"}"#);
+            return answer(
+                stream,
+                413,
+                r#"{"error":"BODY_TOO_LARGE","safeMessage":"request body too large"}"#,
+            );
         }
         let mut request = head;
         if request.header("expect").is_some() {
@@ -212,8 +216,11 @@ mod tests {
     }
 
     fn post(body: &str) -> Vec<u8> {
-        format!("POST /records HTTP/1.1\r\nHost: x\r\nX-One: 1\r\nContent-Length: {}\r\n\r\n{body}", body.len())
-            .into_bytes()
+        format!(
+            "POST /records HTTP/1.1\r\nHost: x\r\nX-One: 1\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .into_bytes()
     }
 
     #[test]

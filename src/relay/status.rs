@@ -33,7 +33,7 @@ pub struct Status {
     pub oldest: Option<Oldest>,
     /// When the next attempt is, and why not now; `None` when nothing is pending or an attempt can be made at once.
     pub next_attempt: Option<NextAttempt>,
-    /// Each origin that has pending records or is in trouble.
+    /// Each origin that is known.
     pub origins: Vec<OriginStatus>,
     /// Whether a worker is at work.
     pub worker_running: bool,

@@ -70,7 +70,8 @@ impl Transport {
         body: String,
     ) -> Result<RequestBuilder, NoAnswer> {
         let url = endpoint.url().clone();
-        let mut request = self.client(endpoint)?.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        let mut request =
+            self.client(endpoint)?.post(url).header(CONTENT_TYPE, "application/json").body(body);
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, header(&format!("Bearer {}", token.expose()), true)?);
         }
@@ -84,7 +85,12 @@ impl Transport {
     ///
     /// # Errors
     /// When there is no such answer.
-    pub async fn get(&self, endpoint: &Endpoint, limit: usize, timeout: Duration) -> Result<Vec<u8>, NoAnswer> {
+    pub async fn get(
+        &self,
+        endpoint: &Endpoint,
+        limit: usize,
+        timeout: Duration,
+    ) -> Result<Vec<u8>, NoAnswer> {
         let request = self.client(endpoint)?.get(endpoint.url().clone()).timeout(timeout);
         let mut response = request.send().await.map_err(no_answer)?;
         if response.status() != 200 {
@@ -146,7 +152,8 @@ fn header(value: &str, sensitive: bool) -> Result<HeaderValue, NoAnswer> {
 pub async fn send(request: RequestBuilder) -> Result<Reply, NoAnswer> {
     let mut response = request.send().await.map_err(no_answer)?;
     let status = response.status().as_u16();
-    let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let retry_after =
+        response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (body, _) = read_bounded(&mut response, MAX_ANSWER).await?;
     Ok(Reply { status, retry_after, body })
 }

@@ -118,13 +118,14 @@ fn enter(data_dir: &Path, until: Instant) -> Result<Option<(WorkerLock, Ledger)>
     loop {
         let guard = Guard::acquire(data_dir, PATIENCE)?;
         if let Some(lock) = guard.try_worker()? {
-            guard.open_gate();
+            guard.clear_hints();
             return Ok(Some((lock, Ledger::open(&guard)?)));
         }
-        drop(guard);
         if Instant::now() >= until {
             return Ok(None);
         }
+        guard.ask_handover();
+        drop(guard);
         std::thread::sleep(POLL);
     }
 }
@@ -148,15 +149,15 @@ fn work(
         }
         let now_ms = dispatcher.now_ms();
         let due_ms = dispatcher.next_due(now_ms);
-        if !dispatcher.stays_until(due_ms, now_ms) {
+        let (seen, asked_to_leave) = outbox::signs(data_dir);
+        if asked_to_leave || !dispatcher.stays_until(due_ms, now_ms) {
             leave(dispatcher, &guard, due_ms, now_ms);
             lock.release(&guard);
             return Ok(());
         }
-        let seen = outbox::current_len(data_dir);
         drop(guard);
         let is_due = |dispatcher: &Dispatcher<'_>| due_ms.is_none_or(|due| dispatcher.now_ms() >= due);
-        while !is_due(dispatcher) && !dispatcher.is_over() && outbox::current_len(data_dir) == seen {
+        while !is_due(dispatcher) && !dispatcher.is_over() && outbox::signs(data_dir) == (seen, false) {
             std::thread::sleep(POLL.min(dispatcher.remaining()));
         }
     }

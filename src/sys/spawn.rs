@@ -32,7 +32,7 @@ pub fn detached<'a>(
 #[cfg(unix)]
 pub fn isolate() {
     // Fails only for a process that leads its session already, which is as good.
-    drop(rustix::process::setsid());
+    let _ = rustix::process::setsid();
     for descriptor in inherited_descriptors() {
         close(descriptor);
     }
@@ -47,7 +47,8 @@ pub fn isolate() {}
 fn inherited_descriptors() -> Vec<std::os::fd::RawFd> {
     let listing = std::fs::read_dir("/proc/self/fd").or_else(|_| std::fs::read_dir("/dev/fd"));
     let names = listing.into_iter().flatten().flatten().map(|item| item.file_name());
-    let mut open: Vec<_> = names.filter_map(|name| name.to_str()?.parse().ok()).filter(|&fd| fd > 2).collect();
+    let mut open: Vec<_> =
+        names.filter_map(|name| name.to_str()?.parse().ok()).filter(|&fd| fd > 2).collect();
     // The listing's own descriptor is in the list and closed by now.
     open.retain(|&fd| is_open(fd));
     open

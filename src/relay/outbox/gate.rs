@@ -1,5 +1,5 @@
-//! Two hints that spare hooks the start of a worker that could do nothing. Neither is ever needed: without them a worker
-//! starts, looks, and leaves.
+//! Hints between hooks, workers and people who wait. None is ever needed: without them a worker starts, looks, and leaves,
+//! or is waited for.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +12,9 @@ use crate::relay::backoff::still_ahead;
 const MAX_AHEAD_MS: i64 = 60_000;
 /// A worker that was started this short a time ago may not have taken its lock yet.
 const STARTING_MS: i64 = 1_000;
+
+/// Present while somebody waits for the worker's lock.
+pub(super) const HANDOVER: &str = "handover";
 
 /// `gate`: what the last worker left behind can not be sent before a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,10 +34,16 @@ impl Guard {
         }
     }
 
-    /// Removes both hints.
-    pub fn open_gate(&self) {
-        drop(files::remove(&self.path("gate")));
-        drop(files::remove(&self.path("starting")));
+    /// Removes all hints: a worker is here.
+    pub fn clear_hints(&self) {
+        for name in ["gate", "starting", HANDOVER] {
+            drop(files::remove(&self.path(name)));
+        }
+    }
+
+    /// Asks the worker to leave as soon as it only waits for a time to come: somebody wants to try now.
+    pub fn ask_handover(&self) {
+        drop(files::write_hint(&self.path(HANDOVER), b""));
     }
 
     /// Opens the gate if it says nothing of `origin`.

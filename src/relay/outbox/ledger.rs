@@ -46,7 +46,8 @@ pub(super) fn read_state(guard: &Guard) -> Result<Option<State>, Error> {
     }
     match serde_json::from_slice::<Versioned>(&bytes) {
         Ok(Versioned { version }) if version > state::VERSION => Err(Error::Newer { path, version }),
-        _ => Ok(serde_json::from_slice(&bytes).ok()),
+        Ok(_) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(_) => Ok(None),
     }
 }
 
@@ -62,7 +63,8 @@ impl Ledger {
                 // Broken: all segments present are taken in again, and what was delivered of them is sent twice.
                 // The bytes are kept for whoever wants to know why.
                 let path = guard.path("state.json");
-                files::rename(&path, &guard.path("state.json.bad")).map_err(|error| Error::io(&path, error))?;
+                files::rename(&path, &guard.path("state.json.bad"))
+                    .map_err(|error| Error::io(&path, error))?;
                 State::default()
             }
         };

@@ -6,7 +6,7 @@
 //! | `0000000001.jsonl` … | sealed segments: never changed again | a rename of `current.jsonl` |
 //! | `state.json` | counters, settled lines, tries, origins; versioned | the holder of `worker.lock` |
 //! | `rejected.jsonl` | what was given up, bounded | the holder of `worker.lock` |
-//! | `gate`, `starting` | hints that spare a hook a useless start | worker, hook |
+//! | `gate`, `starting`, `handover` | hints that spare a hook a useless start, and a person a wait | worker, hook, flush |
 //! | `outbox.lock` | held for every touch of the files above | all |
 //! | `worker.lock` | held by the one worker for its whole life | worker |
 //!
@@ -172,9 +172,10 @@ pub(super) fn has_pending(data_dir: &Path) -> bool {
     files::len(&dir.join("current.jsonl")) > 0 || files::segments(&dir).is_ok_and(|found| !found.is_empty())
 }
 
-/// The length of `current.jsonl`: whether something arrived can be told without the lock.
-pub(super) fn current_len(data_dir: &Path) -> u64 {
-    files::len(&data_dir.join("outbox").join("current.jsonl"))
+/// What a waiting worker looks at, without the lock: the length of `current.jsonl`, and whether it is asked to leave.
+pub(super) fn signs(data_dir: &Path) -> (u64, bool) {
+    let dir = data_dir.join("outbox");
+    (files::len(&dir.join("current.jsonl")), dir.join(gate::HANDOVER).exists())
 }
 
 /// `outbox.lock`, held.

@@ -32,7 +32,14 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    pub(super) fn new(key: Key, line: &[u8], reason: &str, status: Option<u16>, attempts: u32, now_ms: i64) -> Self {
+    pub(super) fn new(
+        key: Key,
+        line: &[u8],
+        reason: &str,
+        status: Option<u16>,
+        attempts: u32,
+        now_ms: i64,
+    ) -> Self {
         let entry = serde_json::from_slice(line).ok();
         let torn = entry.is_none().then(|| as_text(line));
         Self {

@@ -12,6 +12,9 @@ pub(super) const VERSION: u32 = 1;
 /// Refused credentials remembered per origin; the oldest goes first.
 const MAX_HOLDS: usize = 16;
 
+/// Origins remembered; beyond that those go that nothing is held against.
+const MAX_ORIGINS: usize = 64;
+
 /// Names a line of a sealed segment; older entries have smaller keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
@@ -179,7 +182,7 @@ impl State {
         self.count(Fate::Evicted, segment.lines.saturating_sub(segment.done.len() as u64));
     }
 
-    /// Drops the segments that are settled to the last line.
+    /// Drops the segments that are settled to the last line, and origins past their bound.
     pub(super) fn retire(&mut self) {
         let retired_lines = &mut self.retired_lines;
         self.segments.retain(|_, segment| {
@@ -189,6 +192,9 @@ impl State {
             }
             open
         });
+        if self.origins.len() > MAX_ORIGINS {
+            self.origins.retain(|_, origin| origin.health.failures > 0 || !origin.holds.is_empty());
+        }
     }
 
     fn count(&mut self, fate: Fate, entries: u64) {

@@ -117,8 +117,11 @@ fn invariant_5_a_crash_after_keeping_a_rejection_counts_it_once() {
     // As if the crash had come before the state was written, and so before the segment was unlinked.
     fs::write(dir.path().join("outbox/state.json"), before).unwrap();
     let path = files::segment_path(&dir.path().join("outbox"), 1);
-    fs::write(&path, [sample("a", ORIGIN).to_line().unwrap(), sample("b", ORIGIN).to_line().unwrap()].join(&b'\n'))
-        .unwrap();
+    fs::write(
+        &path,
+        [sample("a", ORIGIN).to_line().unwrap(), sample("b", ORIGIN).to_line().unwrap()].join(&b'\n'),
+    )
+    .unwrap();
     assert_eq!(counters(dir.path()), [2, 0, 1, 0, 1]);
     let (mut ledger, found) = open(dir.path());
     assert_eq!(ids(&found), ["b"]);
@@ -243,10 +246,14 @@ fn no_credential_is_ever_in_the_folder() {
     let dir = tempfile::tempdir().unwrap();
     queue(dir.path(), &["a"]);
     let line = fs::read_to_string(dir.path().join("outbox/current.jsonl")).unwrap();
-    let keys: Vec<String> =
-        serde_json::from_str::<serde_json::Map<_, _>>(&line).unwrap().into_iter().map(|(key, _)| key).collect();
+    let keys: Vec<String> = serde_json::from_str::<serde_json::Map<_, _>>(&line)
+        .unwrap()
+        .into_iter()
+        .map(|(key, _)| key)
+        .collect();
     let mut expected =
-        ["id", "kind", "origin", "path", "tenant", "source", "enqueued_at", "journal_end", "body"].map(String::from);
+        ["id", "kind", "origin", "path", "tenant", "source", "enqueued_at", "journal_end", "body"]
+            .map(String::from);
     let mut found = keys;
     found.sort();
     expected.sort();
