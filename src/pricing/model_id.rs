@@ -48,7 +48,7 @@ pub fn canonical(raw: &str) -> ModelId {
         .find_map(|(prefix, region)| name.strip_prefix(prefix).map(|rest| (rest, *region)))
         .unwrap_or((name, Region::None));
     let name = without_release(name.strip_prefix("anthropic.").unwrap_or(name));
-    let id = match name {
+    let id = match name.trim() {
         "" => UNKNOWN.to_owned(),
         claude if claude.starts_with("claude-") => claude_spelling(claude),
         other => other.to_owned(),
@@ -58,9 +58,10 @@ pub fn canonical(raw: &str) -> ModelId {
 
 /// The generation of a Claude id (`claude-opus-4-8` → 4, 8); `None` for other ids and for the order used before 4.
 pub(crate) fn claude_generation(id: &str) -> Option<(u32, u32)> {
-    let mut parts = id.strip_prefix("claude-")?.split('-').skip(1);
-    let major = parts.next()?.parse().ok()?;
-    Some((major, parts.next().and_then(|minor| minor.parse().ok()).unwrap_or(0)))
+    let (family, number) = id.strip_prefix("claude-")?.split_once('-')?;
+    let mut parts = number.split('-').map_while(|part| part.parse().ok());
+    let major = parts.next().filter(|_| !is_number(family))?;
+    Some((major, parts.next().unwrap_or(0)))
 }
 
 /// `claude-opus-4-6[1m]` → `claude-opus-4-6`.
@@ -192,7 +193,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_and_a_canonical_id_stays(raw in "[ -~é]{0,40}") {
+        fn any_text_becomes_an_id_without_blank_ends(raw in "[ -~é]{0,40}") {
             let once = canonical(&raw).id;
             prop_assert!(!once.is_empty());
             prop_assert_eq!(once.trim(), once.as_str());

@@ -128,9 +128,9 @@ fn the_whole_prompt_chooses_the_tier_and_the_threshold_is_still_base() {
     let cases = Registry::parse(CASES).unwrap();
     let cost = |model, date, tokens| cost(&cases, model, date, tokens).unwrap();
     // c21: no bucket is above 200,000, the prompt is.
-    let above = cost("claude-sonnet-4-20250514", "2025-09-10", tokens(149_000, 1_000, 61_000, 0, 0));
-    let exactly = cost("claude-sonnet-4-20250514", "2025-09-10", tokens(200_000, 1_000, 0, 0, 0));
-    assert_eq!(above, 149_000 * 6 + 22_500 + 61_000 * 6 / 10);
+    let above = cost("claude-sonnet-4-20250514", "2025-09-10", tokens(150_000, 1_000, 60_000, 0, 0));
+    let exactly = cost("claude-sonnet-4-20250514", "2025-09-10", tokens(199_000, 1_000, 1_000, 0, 0));
+    assert_eq!(above, 150_000 * 6 + 22_500 + 60_000 * 6 / 10);
     assert_eq!(above + exactly, 1_570_800);
     // Each cache bucket belongs to the prompt; output does not.
     let haiku = |tokens| cost("claude-haiku-5-5", "2026-11-10", tokens);
