@@ -10,6 +10,8 @@ mod derive;
 pub mod destination;
 pub mod endpoint;
 pub mod env;
+#[cfg(test)]
+mod golden_tests;
 pub mod secret;
 pub mod switch;
 mod trust;
@@ -191,3 +193,6 @@ fn seconds(
     }
     Duration::from_secs(given.unwrap_or(default))
 }
+
+#[cfg(all(test, unix))]
+mod tests;
