@@ -253,6 +253,7 @@ impl FromStr for Source {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 #[path = "destination_tests.rs"]
 mod tests;

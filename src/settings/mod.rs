@@ -194,5 +194,6 @@ fn seconds(
     Duration::from_secs(given.unwrap_or(default))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests;
