@@ -212,3 +212,8 @@ fn is_channel_key(key: &str) -> bool {
 fn join(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(unix)]
+#[cfg(test)]
+#[path = "conf_tests.rs"]
+mod tests;

@@ -74,7 +74,7 @@ enum Token {
 /// Why no request may be made for a destination; the records wait. Never holds a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unusable(String);
+pub struct Unusable(pub String);
 
 impl Destination {
     /// What the flags configure, if they name a URL.
@@ -252,3 +252,8 @@ impl FromStr for Source {
         }
     }
 }
+
+#[cfg(unix)]
+#[cfg(test)]
+#[path = "destination_tests.rs"]
+mod tests;

@@ -138,3 +138,76 @@ fn written_host(authority: &str) -> &str {
         _ => authority,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> EndpointError {
+        Endpoint::parse(text).expect_err(text)
+    }
+
+    #[test]
+    fn an_origin_is_normalised_and_the_path_keeps_its_query() {
+        let endpoint = Endpoint::parse("HTTPS://Console.Example:443/a/records?x=1").unwrap();
+        assert_eq!(endpoint.origin(), "https://console.example");
+        assert_eq!(endpoint.path(), "/a/records?x=1");
+        assert!(!endpoint.is_loopback());
+        let again = Endpoint::parse(&format!("{}{}", endpoint.origin(), endpoint.path())).unwrap();
+        assert_eq!(again, endpoint);
+        assert_eq!(Endpoint::parse("https://h:8443").unwrap().origin(), "https://h:8443");
+        assert_eq!(Endpoint::parse("https://h").unwrap().path(), "/");
+    }
+
+    #[test]
+    fn plain_http_goes_only_to_a_loopback_host_written_just_so() {
+        for text in [
+            "http://localhost:4/x",
+            "http://LocalHost",
+            "http://127.0.0.1",
+            "http://[::1]:3/",
+            "http://[::1]",
+        ] {
+            assert!(Endpoint::parse(text).unwrap().is_loopback(), "{text}");
+        }
+        for text in [
+            "http://127.1",
+            "http://0x7f.1",
+            "http://2130706433",
+            "http://0177.0.0.1",
+            "http://127.0.0.2",
+            "http://%6cocalhost",
+            "http://localhost.",
+            "http://ｌocalhost",
+            "http://[0:0:0:0:0:0:0:1]",
+            "http://[::ffff:127.0.0.1]",
+            "http://localhost.evil.example",
+            "http://evil.example/localhost",
+        ] {
+            assert_eq!(refused(text), EndpointError::NotAllowed, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_hides_the_host_or_carries_a_secret_is_refused() {
+        assert_eq!(refused("https://u:p@h"), EndpointError::UserInfo);
+        assert_eq!(refused("https://@h"), EndpointError::UserInfo);
+        assert_eq!(refused("http://127.0.0.1:80@evil.example/"), EndpointError::UserInfo);
+        assert_eq!(refused("https:///h"), EndpointError::NoHost);
+        assert_eq!(refused("https://?q"), EndpointError::NoHost);
+        assert_eq!(refused("https:h"), EndpointError::Malformed);
+        assert_eq!(refused("https:\\\\h"), EndpointError::Character);
+        assert_eq!(refused("https://h/#"), EndpointError::Fragment);
+        assert_eq!(refused("https://h/\u{0}"), EndpointError::Character);
+        assert_eq!(refused("https://h/\u{a0}x"), EndpointError::Character);
+        assert_eq!(refused("file://localhost/etc/passwd"), EndpointError::NotAllowed);
+        assert_eq!(refused("https://h:99999"), EndpointError::Malformed);
+        assert!(Endpoint::parse("https://h/a@b").is_ok(), "an @ in the path is no userinfo");
+    }
+
+    #[test]
+    fn debug_shows_the_origin_alone() {
+        let endpoint = Endpoint::parse("https://h/secret?token=secret").unwrap();
+        assert_eq!(format!("{endpoint:?}"), "Endpoint(https://h)");
+    }
+}

@@ -52,10 +52,11 @@ impl Env {
         Self { values: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
     }
 
-    /// The variable's text; `None` when it is unset, empty or not UTF-8.
+    /// The variable's text; `None` when it is unset or empty. What is not UTF-8 reads as U+FFFD: it is set, and every
+    /// check refuses it, where taking it for unset could send a record without the token that was meant for it.
     #[must_use]
     pub fn get(&self, var: &Var) -> Option<&str> {
-        self.raw(var)?.to_str()
+        Some(self.raw(var)?.to_str().unwrap_or("\u{fffd}"))
     }
 
     /// The first of `vars` that has a text.
@@ -118,6 +119,16 @@ mod tests {
         assert_eq!(env.get(&vars::CONSOLE_TELEMETRY_URL), None);
         assert_eq!(env.first(&[&vars::CONSOLE_TELEMETRY_URL, &vars::CONSOLE_URL]), Some("https://u"));
         assert_eq!(env.path(&vars::HOME), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_not_text_is_set_but_safe_for_nothing() {
+        use std::os::unix::ffi::OsStrExt;
+        let bytes = OsStr::from_bytes(b"/\xff");
+        let env = Env::from_pairs([("CONSOLE_TELEMETRY_TOKEN", bytes), ("HOME", bytes)]);
+        assert_eq!(env.get(&vars::CONSOLE_TELEMETRY_TOKEN), Some("\u{fffd}"));
+        assert_eq!(env.path(&vars::HOME), Some(Path::new(bytes)));
     }
 
     #[test]

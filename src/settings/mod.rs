@@ -10,6 +10,8 @@ mod derive;
 pub mod destination;
 pub mod endpoint;
 pub mod env;
+#[cfg(test)]
+mod golden_tests;
 pub mod secret;
 pub mod switch;
 mod trust;
@@ -226,3 +228,7 @@ fn seconds(
     }
     Duration::from_secs(given.unwrap_or(default))
 }
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests;
