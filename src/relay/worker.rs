@@ -51,9 +51,10 @@ impl Budget {
         Self { wall, wait_for_other: wall, linger: false, ..Self::detached() }
     }
 
-    /// For a person who waits: back-off only keeps the pace.
+    /// For a person who waits, at most a day: back-off only keeps the pace.
     #[must_use]
     pub fn flush(timeout: Duration) -> Self {
+        let timeout = timeout.min(Duration::from_secs(24 * 60 * 60));
         Self {
             wall: timeout,
             wait_for_other: timeout,

@@ -233,3 +233,10 @@ fn a_hook_starts_a_worker_only_where_one_is_of_use() {
     assert!(!started(&env), "it could do nothing");
     assert!(started(&env));
 }
+
+#[test]
+fn an_endless_timeout_is_no_panic() {
+    let bench = Bench::new(accepted());
+    bench.queue(&["a"]);
+    assert_eq!(flush(bench.path(), &bench.env("tok-a"), Duration::MAX).unwrap().pending, 0);
+}
