@@ -83,7 +83,8 @@ fn record(args: RecordArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
     }
     // The event says where the agent worked; a folder that is gone, or none, leaves our own.
     let told = serde_json::from_slice::<serde_json::Value>(&event).unwrap_or_default();
-    let cwd = told["context"]["cwd"].as_str().map(Path::new).filter(|cwd| cwd.is_dir()).unwrap_or(context.cwd);
+    let told = told.pointer("/context/cwd").and_then(|cwd| cwd.as_str()).map(Path::new);
+    let cwd = told.filter(|cwd| cwd.is_dir()).unwrap_or(context.cwd);
     let mut settings = Settings::load(context.env, cwd);
     settings.prepare().map_err(|error| Failure::Failed(format!("no place to keep records: {error}")))?;
     let here = |path: Option<PathBuf>| path.map(|path| context.cwd.join(path));
@@ -93,8 +94,13 @@ fn record(args: RecordArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
         critique: here(args.critique),
         agents_dir: here(args.agents_dir),
     };
-    let stopped = event::record(&event, &named, &settings, cwd).map_err(|error| Failure::Failed(error.to_string()))?;
-    let woken = if stopped.queued > 0 { relay::wake(&settings.data_dir, context.env, settings.foreground) } else { Ok(()) };
+    let stopped =
+        event::record(&event, &named, &settings, cwd).map_err(|error| Failure::Failed(error.to_string()))?;
+    let woken = if stopped.queued > 0 {
+        relay::wake(&settings.data_dir, context.env, settings.foreground)
+    } else {
+        Ok(())
+    };
     let said = stopped.warnings.into_iter().chain(settings.warnings);
     let said = said.chain(stopped.handoff.map(|error| error.to_string()));
     for line in said.chain(woken.err().map(|error| error.to_string())) {
@@ -107,7 +113,9 @@ fn show(args: &ShowArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
     let path = Settings::load(context.env, context.cwd).economics_log;
     let mut records: Vec<Record> = vec![];
     let needle = format!("\"{}\"", crate::economics::record::SCHEMA);
-    let read = journal::log::read(&path, needle.as_bytes(), |line| records.extend(serde_json::from_slice(line).ok()));
+    let read = journal::log::read(&path, needle.as_bytes(), |line| {
+        records.extend(serde_json::from_slice(line).ok())
+    });
     read.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
     let latest = records.get(records.len().saturating_sub(args.last)..).unwrap_or_default();
     if args.json {

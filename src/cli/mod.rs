@@ -67,7 +67,9 @@ pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     // A hook must not meet an argument parser: its exit code 2 would block the agent (DESIGN §11).
-    if args.get(1).is_some_and(|verb| verb == "hook") && !args.iter().any(|arg| arg == "--help" || arg == "-h") {
+    if args.get(1).is_some_and(|verb| verb == "hook")
+        && !args.iter().any(|arg| arg == "--help" || arg == "-h")
+    {
         hook::run(&env, args.get(2..).unwrap_or_default(), &cwd);
         return ExitCode::SUCCESS;
     }
@@ -88,7 +90,10 @@ pub fn main() -> ExitCode {
 
 fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
     let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
-    let width = env.get(&vars::COLUMNS).and_then(|columns| columns.parse().ok()).unwrap_or(crate::report::table::WIDTH);
+    let width = env
+        .get(&vars::COLUMNS)
+        .and_then(|columns| columns.parse().ok())
+        .unwrap_or(crate::report::table::WIDTH);
     let watched = io::stderr().is_terminal();
     let mut context = Context { env, cwd, out: &mut out, err: &mut err, width, watched };
     let done = match command {

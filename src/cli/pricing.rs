@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, ContentArrangement, Table as TextTable, presets};
 use serde::Serialize;
 
+use crate::journal::foreign::MAX_COUNT;
 use crate::pricing::{
     self, Basis, Loaded, Origin, PricingSettings, Rate, Rates, Request, Row, Speed, Table, Usd,
 };
-use crate::journal::foreign::MAX_COUNT;
 use crate::sys::clock;
 use crate::usage::Tokens;
 

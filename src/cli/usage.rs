@@ -1,7 +1,7 @@
 //! `tally usage`: exact usage of transcripts found under a home, or of the named files.
 
-use super::failure::Failure;
 use super::Context;
+use super::failure::Failure;
 use crate::pricing::{self, PricingSettings};
 use crate::report::usage::Usage;
 use crate::settings::Settings;
@@ -67,7 +67,10 @@ fn transcripts(args: &Args, context: &Context<'_>) -> Result<Vec<PathBuf>, Failu
             } else if path.exists() {
                 files.push(path);
             } else {
-                return Err(Failure::Failed(format!("{}: there is no such transcript or folder", path.display())));
+                return Err(Failure::Failed(format!(
+                    "{}: there is no such transcript or folder",
+                    path.display()
+                )));
             }
         }
         return Ok(files);

@@ -82,9 +82,19 @@ impl Serialize for Amount {
 
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let [input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests, calls, unpriced_tokens, cost] =
-            Stored::deserialize(from)?;
-        let tokens = Tokens { input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests };
+        let [
+            input,
+            output,
+            cache_write_5m,
+            cache_write_1h,
+            cache_read,
+            web_search_requests,
+            calls,
+            unpriced_tokens,
+            cost,
+        ] = Stored::deserialize(from)?;
+        let tokens =
+            Tokens { input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests };
         Ok(Self { tokens, cost: Usd::from_pico(cost.into()), calls, unpriced_tokens })
     }
 }

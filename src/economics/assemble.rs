@@ -3,8 +3,8 @@
 use super::amount::{Amount, Parts, Totals};
 use super::label::label;
 use super::record::{
-    Baseline, Cost, Defects, Delegation, Figures, Iterations, ModelFigures, Phase, Record, RunDiagnostics, SCHEMA,
-    Seconds, SessionTotals, Severities, Signals, TaskTotals, Time, VERSION,
+    Baseline, Cost, Defects, Delegation, Figures, Iterations, ModelFigures, Phase, Record, RunDiagnostics,
+    SCHEMA, Seconds, SessionTotals, Severities, Signals, TaskTotals, Time, VERSION,
 };
 use crate::attribution::delegations;
 use crate::attribution::sidecar::{Task, UNATTRIBUTED};
@@ -56,7 +56,9 @@ pub struct Facts<'a> {
 #[must_use]
 pub fn has_news(facts: &Facts<'_>) -> bool {
     let now = task_totals(facts);
-    !facts.delta.sum.tokens.is_zero() || facts.delta.sum.calls != 0 || now.as_ref().is_some_and(|now| now != facts.task_before)
+    !facts.delta.sum.tokens.is_zero()
+        || facts.delta.sum.calls != 0
+        || now.as_ref().is_some_and(|now| now != facts.task_before)
 }
 
 /// Assembles the record.
@@ -94,7 +96,10 @@ pub fn assemble(facts: &Facts<'_>) -> Record {
             complete: read && facts.delta.sum.is_complete(),
             unpriced_models: unpriced(&facts.delta.by_model),
         },
-        time: Time { wall_clock_s: wall, human_wait_s: Seconds { ms: now.human_wait_s.ms - before.human_wait_s.ms } },
+        time: Time {
+            wall_clock_s: wall,
+            human_wait_s: Seconds { ms: now.human_wait_s.ms - before.human_wait_s.ms },
+        },
         phases: phases(facts, figures),
         iterations: Iterations {
             count: if totals.is_some() { now.iterations - before.iterations } else { 1 },
@@ -172,9 +177,9 @@ fn minus(now: Severities, before: Severities) -> Severities {
 
 /// The model with most tokens; of equals the first by name (contract B.2).
 fn dominant(by_model: &Parts) -> Option<String> {
-    let most = by_model.iter().max_by(|a, b| {
-        a.1.tokens.total().cmp(&b.1.tokens.total()).then_with(|| b.0.cmp(a.0))
-    })?;
+    let most = by_model
+        .iter()
+        .max_by(|a, b| a.1.tokens.total().cmp(&b.1.tokens.total()).then_with(|| b.0.cmp(a.0)))?;
     Some(most.0.to_owned())
 }
 
@@ -233,7 +238,9 @@ fn split(windows: &[PhaseWindow], start: i64, end: i64, current: &str) -> Vec<(S
 /// Subagents with new events in the task's logs or with new calls of their own.
 fn rows(facts: &Facts<'_>) -> Vec<Delegation> {
     let mut rows = vec![];
-    let cost = |agent: &str| facts.delta.by_agent.get(agent).map(|amount| Figures::from(*amount)).unwrap_or_default();
+    let cost = |agent: &str| {
+        facts.delta.by_agent.get(agent).map(|amount| Figures::from(*amount)).unwrap_or_default()
+    };
     for told in facts.dispatched {
         let agent = own(&told.agent_id);
         let seen = facts.task_before.delegation_events.get(&agent).copied().unwrap_or(0);
@@ -257,7 +264,10 @@ fn rows(facts: &Facts<'_>) -> Vec<Delegation> {
         rows.push(Delegation {
             agent_id: Some(agent.to_owned()),
             role: facts.agent_types.get(agent).map_or_else(|| "subagent".to_owned(), |kind| own(kind)),
-            resolved_model: facts.agent_models.get(agent).map_or_else(|| "unknown".to_owned(), |model| own(model)),
+            resolved_model: facts
+                .agent_models
+                .get(agent)
+                .map_or_else(|| "unknown".to_owned(), |model| own(model)),
             escalated_from: None,
             dispatch_count: 1,
             outcome: "unavailable".to_owned(),

@@ -7,8 +7,8 @@
 use super::amount::{Amount, Parts, Totals};
 use super::assemble::{Facts, assemble, has_news};
 use super::label::label;
-use super::record::{Baseline, Figures, Record, RunDiagnostics, Seconds, TaskTotals};
 use super::reconcile;
+use super::record::{Baseline, Figures, Record, RunDiagnostics, Seconds, TaskTotals};
 use super::run::{RunError, Stopped, at, open_journal, write};
 use crate::attribution::delegations;
 use crate::attribution::project::Project;
@@ -52,13 +52,18 @@ pub enum EventError {
 /// # Errors
 /// When the event cannot be understood or the journal cannot be written.
 pub fn record(event: &[u8], named: &Named, settings: &Settings, cwd: &Path) -> Result<Stopped, EventError> {
-    let event: Value = serde_json::from_slice(event).map_err(|error| EventError::NotJson(error.to_string()))?;
+    let event: Value =
+        serde_json::from_slice(event).map_err(|error| EventError::NotJson(error.to_string()))?;
     if !event.is_object() {
         return Err(EventError::NotJson("it is another JSON value".to_owned()));
     }
-    let session_id = event["session_id"].as_str().filter(|id| !id.is_empty()).ok_or(EventError::NoSession)?;
-    let usage = Snapshot::of(&event["usage"]);
-    let at_ms = timestamp(&event["timestamp"]).unwrap_or_else(clock::now_ms);
+    let session_id = event
+        .get("session_id")
+        .and_then(Value::as_str)
+        .filter(|id| !id.is_empty())
+        .ok_or(EventError::NoSession)?;
+    let usage = Snapshot::of(event.get("usage").unwrap_or(&Value::Null));
+    let at_ms = event.get("timestamp").and_then(timestamp).unwrap_or_else(clock::now_ms);
 
     let bases = settings.workspace.sidecar_bases();
     let task = sidecar::read(&sidecar::Lookup {
@@ -88,7 +93,7 @@ pub fn record(event: &[u8], named: &Named, settings: &Settings, cwd: &Path) -> R
     }
     let runs = wall_ms.map(|ms| vec![(at_ms - ms, at_ms)]);
     let facts = Facts {
-        host: event["agent"]["runtime"].as_str(),
+        host: event.pointer("/agent/runtime").and_then(Value::as_str),
         session_id,
         sequence: before.sequence + 1,
         baseline: last.as_ref().map_or(Baseline::Transcript, |last| last.baseline),
@@ -155,12 +160,15 @@ struct Snapshot {
 
 impl Snapshot {
     fn of(usage: &Value) -> Self {
-        let rows = usage["by_model"].as_array().into_iter().flatten();
-        let row = |row: &Value| Some((label(row["model"].as_str()?).into_owned(), figures(row)));
-        let text = |name: &str| usage[name].as_str().filter(|text| !text.is_empty()).map(|text| label(text).into_owned());
-        let seconds = |name: &str| number(&usage[name]).map(|seconds| (seconds * 1000.0).round() as i64);
+        let rows = usage.get("by_model").and_then(Value::as_array).into_iter().flatten();
+        let row = |row: &Value| Some((label(row.get("model")?.as_str()?).into_owned(), figures(row)));
+        let text = |name: &str| {
+            let text = usage.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+            text.map(|text| label(text).into_owned())
+        };
+        let seconds = |name: &str| number(usage, name).map(|seconds| (seconds * 1000.0).round() as i64);
         Self {
-            is_delta: usage["semantics"] == "delta",
+            is_delta: usage.get("semantics").is_some_and(|semantics| semantics == "delta"),
             figures: figures(usage),
             by_model: rows.filter_map(row).collect(),
             model: text("model"),
@@ -189,19 +197,28 @@ impl Snapshot {
     fn complete(&self, mut record: Record) -> Record {
         record.model = self.model.clone().or(record.model);
         let told = self.figures;
-        for figures in [&mut record.cost.figures].into_iter().chain(record.phases.iter_mut().map(|phase| &mut phase.figures)) {
+        for figures in [&mut record.cost.figures]
+            .into_iter()
+            .chain(record.phases.iter_mut().map(|phase| &mut phase.figures))
+        {
             figures.input_tokens = figures.input_tokens.filter(|_| told.input_tokens.is_some());
             figures.output_tokens = figures.output_tokens.filter(|_| told.output_tokens.is_some());
             figures.cache_creation_input_tokens =
                 figures.cache_creation_input_tokens.filter(|_| told.cache_creation_input_tokens.is_some());
             figures.cache_read_input_tokens =
                 figures.cache_read_input_tokens.filter(|_| told.cache_read_input_tokens.is_some());
-            figures.estimated_cost_usd = figures.estimated_cost_usd.filter(|_| told.estimated_cost_usd.is_some());
+            figures.estimated_cost_usd =
+                figures.estimated_cost_usd.filter(|_| told.estimated_cost_usd.is_some());
             figures.calls = None;
         }
-        let all_told = [told.input_tokens, told.output_tokens, told.cache_creation_input_tokens, told.cache_read_input_tokens]
-            .iter()
-            .all(Option::is_some);
+        let all_told = [
+            told.input_tokens,
+            told.output_tokens,
+            told.cache_creation_input_tokens,
+            told.cache_read_input_tokens,
+        ]
+        .iter()
+        .all(Option::is_some);
         record.cost.complete = record.cost.complete && all_told && told.estimated_cost_usd.is_some();
         if record.task_totals.is_none() {
             record.time.human_wait_s = Seconds { ms: self.human_wait_ms.unwrap_or(0) };
@@ -218,7 +235,7 @@ fn amount(figures: &Figures) -> Amount {
 }
 
 fn figures(of: &Value) -> Figures {
-    let count = |name: &str| number(&of[name]).filter(|count| count.fract() == 0.0).map(|count| count as i64);
+    let count = |name: &str| number(of, name).filter(|count| count.fract() == 0.0).map(|count| count as i64);
     Figures {
         input_tokens: count("input_tokens"),
         output_tokens: count("output_tokens"),
@@ -228,13 +245,14 @@ fn figures(of: &Value) -> Figures {
         web_search_requests: count("web_search_requests"),
         calls: None,
         unpriced_tokens: None,
-        estimated_cost_usd: number(&of["estimated_cost_usd"]).map(|usd| Usd::from_pico((usd * 1e12).round() as i128)),
+        estimated_cost_usd: number(of, "estimated_cost_usd")
+            .map(|usd| Usd::from_pico((usd * 1e12).round() as i128)),
     }
 }
 
 /// A number that can be counted on: finite, not negative, within reason.
-fn number(value: &Value) -> Option<f64> {
-    value.as_f64().filter(|number| (0.0..=1e12).contains(number))
+fn number(of: &Value, name: &str) -> Option<f64> {
+    of.get(name)?.as_f64().filter(|number| (0.0..=1e12).contains(number))
 }
 
 /// Epoch milliseconds, as digits, as a number, or as RFC 3339.
@@ -247,10 +265,13 @@ fn timestamp(value: &Value) -> Option<i64> {
 }
 
 fn project(event: &Value, settings: &Settings, cwd: &Path) -> Option<String> {
-    if let Some(told) = event["context"]["project"].as_str().filter(|told| !told.is_empty()) {
+    if let Some(told) =
+        event.pointer("/context/project").and_then(Value::as_str).filter(|told| !told.is_empty())
+    {
         return Some(label(told).into_owned());
     }
     let repository = settings.workspace.repository.as_ref();
-    Project::new(cwd, repository, settings.project.as_deref(), settings.home.as_deref())?.label().map(|label| label.text)
+    Project::new(cwd, repository, settings.project.as_deref(), settings.home.as_deref())?
+        .label()
+        .map(|label| label.text)
 }
-

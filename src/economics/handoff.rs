@@ -39,7 +39,9 @@ pub fn hand_on(journal: &mut Journal, settings: &Settings, fresh_from: u64) -> R
         let mut waiting = vec![];
         let needle = format!("\"{SCHEMA}\"");
         journal.log.for_each_from(from, needle.as_bytes(), |line, start| {
-            waiting.extend(serde_json::from_slice::<Record>(line).ok().map(|record| (record, start, line.len())));
+            waiting.extend(
+                serde_json::from_slice::<Record>(line).ok().map(|record| (record, start, line.len())),
+            );
         })?;
         for (record, start, length) in waiting {
             queued += usize::from(queue(&record, start + length as u64 + 1, settings, start < fresh_from)?);
@@ -49,7 +51,12 @@ pub fn hand_on(journal: &mut Journal, settings: &Settings, fresh_from: u64) -> R
     Ok(queued)
 }
 
-fn queue(record: &Record, journal_end: u64, settings: &Settings, left_behind: bool) -> Result<bool, HandoffError> {
+fn queue(
+    record: &Record,
+    journal_end: u64,
+    settings: &Settings,
+    left_behind: bool,
+) -> Result<bool, HandoffError> {
     let Some(destination) = &settings.destination else { return Ok(false) };
     let Some(endpoint) = &destination.economics else { return Ok(false) };
     // A record that was made for another tenant is not this destination's, whatever is configured now.

@@ -14,7 +14,11 @@ pub fn label(text: &str) -> Cow<'_, str> {
         let digest = Sha256::digest(text.as_bytes());
         return digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
     }
-    if text.contains(char::is_control) { text.replace(char::is_control, "\u{fffd}").into() } else { text.into() }
+    if text.contains(char::is_control) {
+        text.replace(char::is_control, "\u{fffd}").into()
+    } else {
+        text.into()
+    }
 }
 
 #[cfg(test)]

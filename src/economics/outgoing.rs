@@ -29,10 +29,13 @@ impl Record {
     /// (contract C.5.3: such records dilute averages).
     #[must_use]
     pub fn is_without_signal(&self) -> bool {
-        let attributed =
-            self.task_slug.as_deref().is_some_and(|slug| !slug.is_empty() && !slug.eq_ignore_ascii_case("unattributed"));
-        let Figures { input_tokens, output_tokens, cache_creation_input_tokens, cache_read_input_tokens, .. } =
-            self.cost.figures;
+        let attributed = self
+            .task_slug
+            .as_deref()
+            .is_some_and(|slug| !slug.is_empty() && !slug.eq_ignore_ascii_case("unattributed"));
+        let Figures {
+            input_tokens, output_tokens, cache_creation_input_tokens, cache_read_input_tokens, ..
+        } = self.cost.figures;
         let tokens = [input_tokens, output_tokens, cache_creation_input_tokens, cache_read_input_tokens];
         let costs = self.cost.figures.estimated_cost_usd.is_some_and(|cost| cost != Usd::default());
         let defects = self.defects.gate_fires != 0

@@ -93,7 +93,8 @@ impl Reading {
     /// searched again only after something was added to it.
     fn own_siblings(&self, head: &mut Head, transcript: &Path) -> Vec<PathBuf> {
         let known = |head: &Head, path: &Path| head.files.iter().any(|mark| mark.path == path);
-        let changed = transcript.parent().and_then(|dir| dir.metadata().ok()).and_then(|folder| modified_ns(&folder));
+        let changed =
+            transcript.parent().and_then(|dir| dir.metadata().ok()).and_then(|folder| modified_ns(&folder));
         if changed.is_some() && changed == head.siblings_seen_ns {
             let beside = |mark: &&FileMark| {
                 mark.path.parent() == transcript.parent() && layout::place(&mark.path).agent.is_some()
@@ -103,9 +104,10 @@ impl Reading {
         head.siblings_seen_ns = changed;
         let own = |path: &PathBuf| {
             known(head, path)
-                || files::open_regular(path).ok().and_then(|file| read::first_session(&file)).is_some_and(|session| {
-                    session == self.session_id || session == self.stem
-                })
+                || files::open_regular(path)
+                    .ok()
+                    .and_then(|file| read::first_session(&file))
+                    .is_some_and(|session| session == self.session_id || session == self.stem)
         };
         layout::sibling_agents(transcript).into_iter().filter(own).collect()
     }
@@ -125,11 +127,18 @@ impl Reading {
         let place = layout::place(path);
         let mut receiver = Receive { reading: self, conversation };
         let mut diagnostics = Diagnostics::default();
-        let offset =
-            read::transcript(&mut file, from, place, read::Want::CallsAndPrompts, &mut receiver, &mut diagnostics)?;
+        let offset = read::transcript(
+            &mut file,
+            from,
+            place,
+            read::Want::CallsAndPrompts,
+            &mut receiver,
+            &mut diagnostics,
+        )?;
         self.diagnostics += diagnostics;
         let before = hash_before(&file, offset)?;
-        let mark = FileMark { path: path.to_path_buf(), identity: files::identity(&metadata), offset, before };
+        let mark =
+            FileMark { path: path.to_path_buf(), identity: files::identity(&metadata), offset, before };
         match at.and_then(|at| head.files.get_mut(at)) {
             Some(known) => *known = mark,
             None => head.files.push(mark),
@@ -145,7 +154,9 @@ struct Receive<'r> {
 
 impl Receive<'_> {
     fn turn(&mut self, session: &str, at_ms: Option<i64>, prompt: bool) {
-        if self.conversation && let Some(at_ms) = at_ms {
+        if self.conversation
+            && let Some(at_ms) = at_ms
+        {
             self.reading.turns.push(Turn { session: session.to_owned(), at_ms, prompt });
         }
     }

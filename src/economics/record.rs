@@ -111,7 +111,8 @@ pub struct Figures {
 
 impl From<Amount> for Figures {
     fn from(amount: Amount) -> Self {
-        let Tokens { input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests } = amount.tokens;
+        let Tokens { input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests } =
+            amount.tokens;
         Self {
             input_tokens: Some(input),
             output_tokens: Some(output),
@@ -174,7 +175,8 @@ impl ModelFigures {
     /// Every model of `parts`, in order of its id.
     #[must_use]
     pub fn all(parts: &Parts) -> Vec<Self> {
-        let row = |(model, amount): (&str, &Amount)| Self { model: model.to_owned(), figures: (*amount).into() };
+        let row =
+            |(model, amount): (&str, &Amount)| Self { model: model.to_owned(), figures: (*amount).into() };
         parts.iter().map(row).collect()
     }
 }
@@ -360,7 +362,11 @@ pub struct Seconds {
 
 impl Serialize for Seconds {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        if self.ms % 1000 == 0 { to.serialize_i64(self.ms / 1000) } else { to.serialize_f64(self.ms as f64 / 1000.0) }
+        if self.ms % 1000 == 0 {
+            to.serialize_i64(self.ms / 1000)
+        } else {
+            to.serialize_f64(self.ms as f64 / 1000.0)
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use super::billing::Bill;
 use super::handoff::{self, HandoffError};
 use super::label::label;
 use super::reading::Reading;
-use super::record::{Baseline, Record, RunDiagnostics, TaskTotals};
 use super::reconcile;
+use super::record::{Baseline, Record, RunDiagnostics, TaskTotals};
 use super::session::{Head, Session, Sessions};
 use crate::attribution::delegations;
 use crate::attribution::project::Project;
@@ -168,7 +168,12 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     } else if news.moved {
         commit(&mut session, &news.bill.calls, head, Durability::Written)?;
     }
-    Ok(Stopped { record, queued, handoff, warnings: [news.warnings, task.warnings, dispatched.warnings].concat() })
+    Ok(Stopped {
+        record,
+        queued,
+        handoff,
+        warnings: [news.warnings, task.warnings, dispatched.warnings].concat(),
+    })
 }
 
 /// Opens the journal, locked.
@@ -234,7 +239,8 @@ impl News {
             usage_unknown: reading.unreadable.as_ref().map(|_| "the transcript cannot be read".to_owned()),
             delegations_omitted: 0,
         };
-        let type_of = |(agent, path): (&String, &PathBuf)| Some((label(agent).into_owned(), layout::agent_type(path)?));
+        let type_of =
+            |(agent, path): (&String, &PathBuf)| Some((label(agent).into_owned(), layout::agent_type(path)?));
         Ok(Self {
             agent_types: reading.agent_files.iter().filter_map(type_of).collect(),
             bill,
@@ -265,13 +271,17 @@ fn commit(
 /// Where the session stands; one that was never seen yields its whole transcript, and the journal is asked from its
 /// first record on.
 fn head_of(session: &Session, subject: &Subject<'_>) -> Head {
-    session.head.clone().unwrap_or_else(|| Head::new(subject.host, subject.session_id, Baseline::Transcript, 0))
+    session
+        .head
+        .clone()
+        .unwrap_or_else(|| Head::new(subject.host, subject.session_id, Baseline::Transcript, 0))
 }
 
 fn project(subject: &Subject<'_>) -> Option<String> {
     let settings = subject.settings;
     let repository = settings.workspace.repository.as_ref();
-    let project = Project::new(subject.cwd, repository, settings.project.as_deref(), settings.home.as_deref());
+    let project =
+        Project::new(subject.cwd, repository, settings.project.as_deref(), settings.home.as_deref());
     project?.label().map(|label| label.text)
 }
 

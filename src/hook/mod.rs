@@ -69,7 +69,9 @@ fn act(env: &Env, host: &str, payload: &Payload<'_>, moment: Moment, cwd: &Path)
     let mut settings = Settings::load(env, cwd);
     settings.prepare().map_err(|error| Complaint(format!("no place to keep records: {error}")))?;
     let Some(session_id) = payload.session_id.as_deref().filter(|id| !id.is_empty()) else {
-        return Err(Complaint("the payload has no session_id, so the run cannot be told from others".to_owned()));
+        return Err(Complaint(
+            "the payload has no session_id, so the run cannot be told from others".to_owned(),
+        ));
     };
     let subject = Subject {
         host,

@@ -48,7 +48,9 @@ fn mend(bytes: &[u8]) -> String {
         let (before, escape) = rest.split_at(at);
         out.push_str(before);
         let (taken, replaced) = match unit(escape) {
-            Some(0xd800..=0xdbff) if matches!(escape.get(6..).and_then(unit), Some(0xdc00..=0xdfff)) => (12, None),
+            Some(0xd800..=0xdbff) if matches!(escape.get(6..).and_then(unit), Some(0xdc00..=0xdfff)) => {
+                (12, None)
+            }
             Some(0xd800..=0xdfff) => (6, Some("\\ufffd")),
             _ => (escape.char_indices().nth(2).map_or(escape.len(), |(end, _)| end), None),
         };
@@ -77,14 +79,20 @@ mod tests {
     #[test]
     fn what_no_string_can_hold_is_replaced() {
         assert_eq!(session(br#"{"session_id":"a\ud800b"}"#).as_deref(), Some("a\u{fffd}b"));
-        assert_eq!(session(br#"{"session_id":"\udc00\ud83d\ude00\\u"}"#).as_deref(), Some("\u{fffd}\u{1f600}\\u"));
+        assert_eq!(
+            session(br#"{"session_id":"\udc00\ud83d\ude00\\u"}"#).as_deref(),
+            Some("\u{fffd}\u{1f600}\\u")
+        );
         assert_eq!(session(b"{\"session_id\":\"a\xff\"}").as_deref(), Some("a\u{fffd}"));
         assert_eq!(session(br#"{"session_id":"\u0000"}"#).as_deref(), Some("\0"));
     }
 
     #[test]
     fn a_wrong_type_costs_only_its_field() {
-        assert_eq!(session(br#"{"session_id":"s","cwd":5,"source":{"a":[1]},"hook_event_name":null}"#).as_deref(), Some("s"));
+        assert_eq!(
+            session(br#"{"session_id":"s","cwd":5,"source":{"a":[1]},"hook_event_name":null}"#).as_deref(),
+            Some("s")
+        );
         assert_eq!(session(br#"{"session_id":[1]}"#), None);
     }
 

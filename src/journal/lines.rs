@@ -38,7 +38,12 @@ pub struct Progress {
 ///
 /// # Errors
 /// When the file cannot be read; lines that were yielded before stay yielded.
-pub fn for_each(file: &mut File, from: u64, needle: &[u8], mut yielded: impl FnMut(Line<'_>)) -> io::Result<Progress> {
+pub fn for_each(
+    file: &mut File,
+    from: u64,
+    needle: &[u8],
+    mut yielded: impl FnMut(Line<'_>),
+) -> io::Result<Progress> {
     let finder = memmem::Finder::new(needle);
     file.seek(SeekFrom::Start(from))?;
     let mut buffer: Vec<u8> = Vec::with_capacity(2 * CHUNK);
@@ -51,7 +56,8 @@ pub fn for_each(file: &mut File, from: u64, needle: &[u8], mut yielded: impl FnM
         if read == 0 {
             break;
         }
-        let Some(last) = buffer.get(filled..).and_then(|new| memrchr(b'\n', new)).map(|at| at + filled) else {
+        let Some(last) = buffer.get(filled..).and_then(|new| memrchr(b'\n', new)).map(|at| at + filled)
+        else {
             if skipping || buffer.len() > MAX_LINE {
                 skipping = true;
                 base += buffer.len() as u64;
@@ -83,7 +89,8 @@ fn yield_lines(whole: &[u8], base: u64, finder: &memmem::Finder<'_>, yielded: &m
     let mut from = 0;
     while let Some(rest) = whole.get(from..) {
         let Some(hit) = finder.find(rest).map(|at| at + from) else { return };
-        let start = whole.get(from..hit).and_then(|before| memrchr(b'\n', before)).map_or(from, |at| from + at + 1);
+        let start =
+            whole.get(from..hit).and_then(|before| memrchr(b'\n', before)).map_or(from, |at| from + at + 1);
         let end = whole.get(hit..).and_then(|after| memchr(b'\n', after)).map_or(whole.len(), |at| hit + at);
         let bytes = whole.get(start..end).unwrap_or_default();
         yielded(Line { bytes, offset: base + start as u64, open: false });
@@ -101,7 +108,8 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         let mut lines = Vec::new();
-        let progress = for_each(&mut file, from, b"x", |line| lines.push((line.bytes.to_vec(), line.offset, line.open)));
+        let progress =
+            for_each(&mut file, from, b"x", |line| lines.push((line.bytes.to_vec(), line.offset, line.open)));
         (lines, progress.unwrap())
     }
 

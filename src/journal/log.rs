@@ -42,7 +42,8 @@ impl Log {
     /// # Errors
     /// When the file cannot be written; nothing was added then.
     pub fn append(&mut self, lines: &[impl AsRef<[u8]>], durability: Durability) -> io::Result<Vec<u64>> {
-        let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.as_ref().len() + 1).sum::<usize>() + 1);
+        let mut bytes =
+            Vec::with_capacity(lines.iter().map(|line| line.as_ref().len() + 1).sum::<usize>() + 1);
         if self.next_offset()? > self.length {
             bytes.push(b'\n');
         }
@@ -75,7 +76,12 @@ impl Log {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn for_each_from(&mut self, from: u64, needle: &[u8], mut yielded: impl FnMut(&[u8], u64)) -> io::Result<()> {
+    pub fn for_each_from(
+        &mut self,
+        from: u64,
+        needle: &[u8],
+        mut yielded: impl FnMut(&[u8], u64),
+    ) -> io::Result<()> {
         lines::for_each(&mut self.file, from, needle, |line| {
             if !line.open {
                 yielded(line.bytes, line.offset);
@@ -89,7 +95,11 @@ impl Log {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn last<T>(&mut self, needle: &[u8], mut accept: impl FnMut(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
+    pub fn last<T>(
+        &mut self,
+        needle: &[u8],
+        mut accept: impl FnMut(&[u8]) -> Option<T>,
+    ) -> io::Result<Option<T>> {
         for window in [TAIL, TAIL * 16, u64::MAX] {
             let from = self.length.saturating_sub(window);
             let mut found = None;

@@ -54,7 +54,11 @@ impl Journal {
     /// When the record is too large or holds a newline, or the file cannot be written; nothing was added then.
     pub fn append(&mut self, record: &[u8]) -> io::Result<u64> {
         if record.len() > MAX_RECORD || record.contains(&b'\n') {
-            let what = format!("a record of {} bytes for {} is too large or spans lines", record.len(), self.path.display());
+            let what = format!(
+                "a record of {} bytes for {} is too large or spans lines",
+                record.len(),
+                self.path.display()
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         self.log.append(&[record], Durability::Synced)?;

@@ -50,7 +50,13 @@ impl<'a> Request<'a> {
         } else {
             Speed::Standard
         };
-        Self { model, at_ms: call.at_ms, tokens: &call.tokens, speed, us_only: call.traits.has(Traits::US_ONLY) }
+        Self {
+            model,
+            at_ms: call.at_ms,
+            tokens: &call.tokens,
+            speed,
+            us_only: call.traits.has(Traits::US_ONLY),
+        }
     }
 }
 

@@ -37,7 +37,10 @@ pub fn one(record: &Record, width: u16) -> String {
         ("time", duration(record.time.wall_clock_s)),
         (
             "rounds",
-            format!("{} iterations, {} back to an earlier phase", record.iterations.count, record.iterations.route_backs),
+            format!(
+                "{} iterations, {} back to an earlier phase",
+                record.iterations.count, record.iterations.route_backs
+            ),
         ),
         (
             "caught",

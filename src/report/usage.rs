@@ -74,9 +74,15 @@ impl Usage {
             let cost = usage.price(call, raw, registry);
             usage.all.add(call.tokens, cost, id, raw);
             let session = by_session.entry(call.session);
-            session.or_insert_with(|| Share { complete: true, ..Share::default() }).add(call.tokens, cost, id, raw);
+            session.or_insert_with(|| Share { complete: true, ..Share::default() }).add(
+                call.tokens,
+                cost,
+                id,
+                raw,
+            );
         }
-        usage.all.complete &= usage.diagnostics.unreadable_lines == 0 && usage.diagnostics.unreadable_files == 0;
+        usage.all.complete &=
+            usage.diagnostics.unreadable_lines == 0 && usage.diagnostics.unreadable_files == 0;
         usage.by_session =
             by_session.into_iter().map(|(session, share)| (ledger.name(session).to_owned(), share)).collect();
         usage

@@ -23,6 +23,7 @@ impl Lock {
     ///
     /// # Errors
     /// When the lock file cannot be created or opened, or the file system cannot lock.
+    #[expect(clippy::disallowed_methods, reason = "this is the one door to locks")]
     pub fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
         loop {
             let file = open(path)?;

@@ -130,7 +130,8 @@ impl Index {
         bytes.resize((PAGE + slots * SLOT) as usize, 0);
         files::write_atomic(path, &bytes)?;
         let file = open_file(path)?;
-        let mut index = Self { path: path.to_path_buf(), file, boot, count: 0, slots, pages: BTreeMap::new() };
+        let mut index =
+            Self { path: path.to_path_buf(), file, boot, count: 0, slots, pages: BTreeMap::new() };
         for &(key, entry) in entries {
             index.set(key, entry)?;
         }
@@ -167,7 +168,8 @@ impl Index {
     fn slot(&mut self, at: u64) -> io::Result<(CallKey, Entry)> {
         let (page, within) = place(at);
         let bytes = &self.page(page)?.bytes;
-        let field = |from: usize| bytes.get(within + from..).and_then(|rest| rest.first_chunk::<8>()).copied();
+        let field =
+            |from: usize| bytes.get(within + from..).and_then(|rest| rest.first_chunk::<8>()).copied();
         let key = bytes.get(within..).and_then(|rest| rest.first_chunk::<16>()).copied().unwrap_or_default();
         let number = |from| u64::from_le_bytes(field(from).unwrap_or_default());
         Ok((CallKey(key), Entry { owner: number(16), offset: number(24) }))
@@ -213,7 +215,11 @@ fn read_header(mut file: &File) -> Option<(u64, u64, u64)> {
     let [boot, count, slots] = rest else { return None };
     let number = |field: &[u8; 8]| u64::from_le_bytes(*field);
     let slots = number(slots);
-    (magic == MAGIC && slots.is_power_of_two() && slots >= FIRST_SLOTS).then_some((number(boot), number(count), slots))
+    (magic == MAGIC && slots.is_power_of_two() && slots >= FIRST_SLOTS).then_some((
+        number(boot),
+        number(count),
+        slots,
+    ))
 }
 
 fn open_file(path: &Path) -> io::Result<File> {

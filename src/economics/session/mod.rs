@@ -198,10 +198,17 @@ impl Sessions {
         let mut log = Log::open(&self.dir.join(format!("{name}.jsonl")))?;
         let head = log.last(b"{\"head\":", |line| serde_json::from_slice::<HeadLine>(line).ok())?;
         if let Some(found) = head.as_ref().filter(|found| found.head.v > VERSION) {
-            let what = format!("session file {name}.jsonl has version {}, newer than {VERSION}", found.head.v);
+            let what =
+                format!("session file {name}.jsonl has version {}, newer than {VERSION}", found.head.v);
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
-        Ok(Session { dir: self.dir.clone(), owner: owner(&name), log, head: head.map(|line| line.head), index: None })
+        Ok(Session {
+            dir: self.dir.clone(),
+            owner: owner(&name),
+            log,
+            head: head.map(|line| line.head),
+            index: None,
+        })
     }
 }
 
@@ -241,7 +248,9 @@ impl Session {
         let at_entry = self.log.line_at(entry.offset, MAX_LINE)?.and_then(|line| call_line(&line));
         let found = match at_entry.filter(|call| call.key == key) {
             Some(call) => Some(call),
-            None => self.log.last(hex(key).as_bytes(), |line| call_line(line).filter(|call| call.key == key))?,
+            None => {
+                self.log.last(hex(key).as_bytes(), |line| call_line(line).filter(|call| call.key == key))?
+            }
         };
         Ok(found.map_or(Ownership::New, |call| Ownership::Own(Box::new(call))))
     }
@@ -286,7 +295,9 @@ fn open_index(dir: &Path) -> io::Result<Index> {
     Index::open(&dir.join("calls.index"), |yielded| {
         let Ok(entries) = std::fs::read_dir(dir) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
-            let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jsonl")) else { continue };
+            let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jsonl")) else {
+                continue;
+            };
             let Ok(mut log) = Log::open(&path) else { continue };
             let owner = owner(name);
             // A session file that cannot be read gives no entries; its calls then count as nobody's.

@@ -141,7 +141,10 @@ mod tests {
     #[test]
     fn the_config_dir_replaces_the_home() {
         let home = Path::new("/h");
-        assert_eq!(roots(home, None), [Path::new("/h/.claude/projects"), Path::new("/h/.config/claude/projects")]);
+        assert_eq!(
+            roots(home, None),
+            [Path::new("/h/.claude/projects"), Path::new("/h/.config/claude/projects")]
+        );
         assert_eq!(roots(home, Some("/a, /b")), [Path::new("/a/projects"), Path::new("/b/projects")]);
     }
 }

@@ -9,9 +9,9 @@
 //! are calls of their own, at ordinary rates, the former with their own model (transcript formats §1, Iterations).
 
 use super::super::call::{CallKey, Observation, Traits};
+use super::super::tokens::Tokens;
 use crate::journal::foreign::{Count, Maybe, NotACount, Wants, flag, object, objects, text, wanted};
 use crate::journal::lines::Line;
-use super::super::tokens::Tokens;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess};
 use std::borrow::Cow;
@@ -68,7 +68,9 @@ pub fn parse<'a>(line: &Line<'a>, place: Place<'a>) -> Parsed<'a> {
     match raw.kind.as_deref() {
         Some("assistant") => calls(raw, line, place),
         Some("progress") if memchr::memmem::find(line.bytes, b"\"usage\"").is_some() => Parsed::Echo,
-        Some("user") if raw.tool_use_result.as_ref().is_some_and(|result| result.usage.is_some()) => Parsed::Echo,
+        Some("user") if raw.tool_use_result.as_ref().is_some_and(|result| result.usage.is_some()) => {
+            Parsed::Echo
+        }
         Some("user") => prompt(raw, place),
         _ => Parsed::Other,
     }

@@ -1,9 +1,9 @@
 //! A transcript file to observations.
 
 use super::line::{Parsed, Place, Prompt, parse};
+use crate::journal::lines::{self, Line};
 use crate::usage::call::Observation;
 use crate::usage::diagnostics::Diagnostics;
-use crate::journal::lines::{self, Line};
 use std::fs::File;
 use std::io::{self, Read};
 

@@ -1,0 +1,5 @@
+//! The command line, tested as a host and a person use it: the real binary, a cleared environment, a home of its own,
+//! real files. One binary, so that the suite links once.
+
+mod env;
+mod usage;
