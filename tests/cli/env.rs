@@ -38,6 +38,7 @@ impl TestEnv {
         self.project().join(".kontourai/telemetry")
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a test starts the program under test")]
     pub fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tally"));
         command.env_clear().env("HOME", self.home()).current_dir(self.project()).args(args);

@@ -1,5 +1,8 @@
 //! The command line, tested as a host and a person use it: the real binary, a cleared environment, a home of its own,
 //! real files. One binary, so that the suite links once.
+#![cfg(test)]
 
+#[cfg(test)]
 mod env;
+#[cfg(test)]
 mod usage;
