@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 refused, failed or unhealthy, 2 usage, 3 claim not free. `tally hook` is different: always 0.
 
+mod demo;
 mod economics;
 mod failure;
 mod hook;
@@ -41,6 +42,8 @@ enum Command {
     Pricing(pricing::PricingArgs),
     /// Show the project label that records from a directory carry.
     Project(project::Args),
+    /// Show the whole main job on this machine, in a scratch folder.
+    Demo(demo::Args),
     /// Look after the records on their way to the Console.
     Relay(relay::RelayArgs),
 }
@@ -100,6 +103,7 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
         Command::Hook(_) => Ok(0),
         Command::Economics(args) => economics::run(args, &mut context),
         Command::Usage(args) => usage::run(&args, &mut context),
+        Command::Demo(args) => demo::run(&args, &mut context),
         Command::Pricing(args) => {
             let prices = PricingSettings::from(&Settings::load(env, cwd));
             pricing::run(&args, context.out, context.err, &prices).map_err(Failure::from)

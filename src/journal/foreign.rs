@@ -10,6 +10,17 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+/// Parses bytes that must be one JSON object: serde alone would take an array for a struct, field by field.
+///
+/// # Errors
+/// When the bytes are not JSON, or not an object.
+pub fn from_object<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_json::Error> {
+    let mut from = serde_json::Deserializer::from_slice(bytes);
+    let found: Option<T> = object(&mut from)?;
+    from.end()?;
+    found.ok_or_else(|| serde::de::Error::custom("not an object"))
+}
+
 /// A string, else `None`.
 ///
 /// # Errors

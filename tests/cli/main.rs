@@ -5,4 +5,10 @@
 #[cfg(test)]
 mod env;
 #[cfg(test)]
+mod hook;
+#[cfg(test)]
+mod stop;
+#[cfg(test)]
+mod transcript;
+#[cfg(test)]
 mod usage;

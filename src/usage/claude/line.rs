@@ -10,7 +10,9 @@
 
 use super::super::call::{CallKey, Observation, Traits};
 use super::super::tokens::Tokens;
-use crate::journal::foreign::{Count, Maybe, NotACount, Wants, flag, object, objects, text, wanted};
+use crate::journal::foreign::{
+    Count, Maybe, NotACount, Wants, flag, from_object, object, objects, text, wanted,
+};
 use crate::journal::lines::Line;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess};
@@ -61,7 +63,7 @@ pub struct Prompt<'a> {
 /// Parses one line. Lines that cannot hold usage are never [`Parsed::Unreadable`].
 #[must_use]
 pub fn parse<'a>(line: &Line<'a>, place: Place<'a>) -> Parsed<'a> {
-    let Ok(raw) = serde_json::from_slice::<RawLine<'a>>(line.bytes) else {
+    let Ok(raw) = from_object::<RawLine<'a>>(line.bytes) else {
         let holds_usage = memchr::memmem::find(line.bytes, b"\"usage\"").is_some();
         return if holds_usage && !line.open { Parsed::Unreadable } else { Parsed::Other };
     };

@@ -1,0 +1,128 @@
+//! `tally demo`: the whole main job on this machine, in a scratch folder; nothing leaves loopback.
+//!
+//! A small project, a workflow session, a transcript as Claude Code writes it, a receiver in place of the Console; then
+//! the hook payloads that the host would send, and what came of them. It succeeds only if the receiver got what the
+//! journal holds.
+
+mod scene;
+
+use super::Context;
+use super::failure::Failure;
+use crate::economics::Record;
+use crate::hook;
+use crate::journal;
+use crate::relay;
+use crate::relay::receiver::{Received, Receiver};
+use crate::report::economics as view;
+use crate::settings::Settings;
+use crate::settings::env::Env;
+use crate::usage::claude::line::HOST;
+use scene::Scene;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// Show the whole main job on this machine, in a scratch folder.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+/// How long the detached relay may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) fn run(_args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let receiver = Receiver::start(0)?;
+    let root = std::env::temp_dir().join(format!("tally-demo-{}", std::process::id()));
+    let mut scene = Scene::set(&root, &receiver.url())?;
+    let out = &mut *context.out;
+
+    heading(out, 1, "A project with a task, and a Console to report to")?;
+    writeln!(out, "   scratch folder  {}", root.display())?;
+    writeln!(out, "   Console         {} (a receiver of this demo, on loopback)", receiver.url())?;
+
+    heading(out, 2, "The hook payloads that Claude Code would send")?;
+    let env = scene.env();
+    fire(out, &env, &scene, "SessionStart")?;
+    scene.first_turn()?;
+    fire(out, &env, &scene, "Stop")?;
+    scene.second_turn()?;
+    fire(out, &env, &scene, "SubagentStop")?;
+    fire(out, &env, &scene, "Stop")?;
+    fire(out, &env, &scene, "SessionEnd")?;
+
+    let settings = Settings::load(&env, &scene.project());
+    let mut records: Vec<Record> = vec![];
+    journal::log::read(&settings.economics_log, b"{", |line| {
+        records.extend(serde_json::from_slice(line).ok())
+    })?;
+    heading(out, 3, "What was recorded on this machine, before anything was sent")?;
+    writeln!(out, "   journal         {}", settings.economics_log.display())?;
+    for record in &records {
+        writeln!(out, "\n{}", view::one(record, context.width))?;
+    }
+
+    heading(out, 4, "What left for the Console")?;
+    relay::flush(&settings.data_dir, &env, PATIENCE).map_err(|error| Failure::Failed(error.to_string()))?;
+    let received = receiver.received();
+    for request in &received {
+        show(out, request)?;
+    }
+
+    heading(out, 5, "The verdict")?;
+    let expected: Vec<String> =
+        records.iter().map(|record| body(&record.for_console())).collect::<Result<_, _>>()?;
+    let mut got: Vec<String> =
+        received.iter().map(|request| String::from_utf8_lossy(&request.body).into_owned()).collect();
+    got.sort_by_key(|body| expected.iter().position(|expected| expected == body));
+    if !expected.is_empty() && got == expected {
+        writeln!(
+            out,
+            "   The Console has what the journal holds: {} of {} records.",
+            got.len(),
+            expected.len()
+        )?;
+        writeln!(out, "   Look around, then: rm -r {}", root.display())?;
+        Ok(0)
+    } else {
+        let what = format!(
+            "the journal holds {} records, the receiver got {}; see {}",
+            expected.len(),
+            got.len(),
+            root.display()
+        );
+        Err(Failure::Failed(what))
+    }
+}
+
+fn heading(out: &mut dyn Write, number: u8, text: &str) -> io::Result<()> {
+    writeln!(out, "\n{number}. {text}")
+}
+
+/// Calls the hook with what the host would write, and shows it; the paths below the scratch folder are cut short.
+fn fire(out: &mut dyn Write, env: &Env, scene: &Scene, event: &str) -> io::Result<()> {
+    let payload = scene.payload(event);
+    let shown = payload.replace(scene.root(), "…").replace(scene::SESSION, "5e55…");
+    writeln!(out, "   tally hook {HOST} <<< {shown}")?;
+    hook::serve(env, HOST, None, payload.as_bytes(), &scene.project());
+    Ok(())
+}
+
+fn body(record: &Record) -> Result<String, io::Error> {
+    serde_json::to_string(record).map_err(io::Error::from)
+}
+
+fn show(out: &mut dyn Write, request: &Received) -> io::Result<()> {
+    writeln!(out, "   {} {}", request.method, request.path)?;
+    for (name, value) in &request.headers {
+        let value = if name == "authorization" { "Bearer ••••" } else { value };
+        writeln!(out, "     {name}: {value}")?;
+    }
+    writeln!(out, "     {} bytes of JSON  → 202 accepted", request.body.len())
+}
+
+/// Writes a file and the folders above it.
+fn put(path: &Path, content: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, content)
+}
