@@ -4,8 +4,8 @@ use super::Context;
 use super::failure::Failure;
 use crate::economics::Record;
 use crate::economics::event::{self, Named};
+use crate::hook::errand;
 use crate::journal;
-use crate::relay;
 use crate::report::economics as view;
 use crate::settings::Settings;
 use std::io::Read;
@@ -96,11 +96,7 @@ fn record(args: RecordArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
     };
     let stopped =
         event::record(&event, &named, &settings, cwd).map_err(|error| Failure::Failed(error.to_string()))?;
-    let woken = if stopped.queued > 0 {
-        relay::wake(&settings.data_dir, context.env, settings.foreground)
-    } else {
-        Ok(())
-    };
+    let woken = errand::wake(context.env, &settings, stopped.queued);
     let said = stopped.warnings.into_iter().chain(settings.warnings);
     let said = said.chain(stopped.handoff.map(|error| error.to_string()));
     for line in said.chain(woken.err().map(|error| error.to_string())) {

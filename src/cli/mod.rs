@@ -11,7 +11,6 @@ mod project;
 mod relay;
 mod usage;
 
-use crate::pricing::PricingSettings;
 use crate::settings::Settings;
 use crate::settings::env::{Env, vars};
 use crate::sys::clock;
@@ -77,7 +76,7 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if args.get(1).is_some_and(|verb| verb == "__relay") {
-        crate::relay::worker_main(&env, None);
+        crate::hook::errand::worker(&env, &cwd);
         return ExitCode::SUCCESS;
     }
     let cli = match Cli::try_parse_from(&args) {
@@ -105,7 +104,7 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
         Command::Usage(args) => usage::run(&args, &mut context),
         Command::Demo(args) => demo::run(&args, &mut context),
         Command::Pricing(args) => {
-            let prices = PricingSettings::from(&Settings::load(env, cwd));
+            let prices = Settings::load(env, cwd).pricing;
             pricing::run(&args, context.out, context.err, &prices).map_err(Failure::from)
         }
         Command::Project(args) => {

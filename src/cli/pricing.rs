@@ -8,9 +8,8 @@ use comfy_table::{CellAlignment, ContentArrangement, Table as TextTable, presets
 use serde::Serialize;
 
 use crate::journal::foreign::MAX_COUNT;
-use crate::pricing::{
-    self, Basis, Loaded, Origin, PricingSettings, Rate, Rates, Request, Row, Speed, Table, Usd,
-};
+use crate::pricing::{self, Basis, Loaded, Origin, Rate, Rates, Request, Row, Speed, Table, Usd};
+use crate::settings::PricingSettings;
 use crate::sys::clock;
 use crate::usage::Tokens;
 

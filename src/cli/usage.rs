@@ -2,10 +2,10 @@
 
 use super::Context;
 use super::failure::Failure;
-use crate::pricing::{self, PricingSettings};
+use crate::pricing;
 use crate::report::usage::Usage;
-use crate::settings::Settings;
 use crate::settings::env::vars;
+use crate::settings::{PricingSettings, Settings};
 use crate::sys::files;
 use crate::usage::claude::line::{HOST, Prompt};
 use crate::usage::claude::{layout, read};
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     if let Some(host) = args.host.as_deref().filter(|host| *host != HOST) {
         return Err(Failure::Usage(format!("unknown host {host:?}; transcripts of {HOST} can be read")));
     }
-    let configured = PricingSettings::from(&Settings::load(context.env, context.cwd));
+    let configured = Settings::load(context.env, context.cwd).pricing;
     let named = args.pricing.as_ref().map(|path| context.cwd.join(path));
     let prices = pricing::load(&PricingSettings { file: named.or(configured.file.clone()), ..configured });
     for warning in &prices.warnings {

@@ -13,7 +13,7 @@ use crate::attribution::delegations;
 use crate::attribution::project::Project;
 use crate::attribution::sidecar::{self, Task};
 use crate::journal::{Durability, Journal, MAX_RECORD};
-use crate::pricing::{self, PricingSettings};
+use crate::pricing;
 use crate::settings::Settings;
 use crate::sys::files;
 use crate::usage::claude::layout;
@@ -299,7 +299,7 @@ fn bill(
 ) -> Result<(Reading, Bill), RunError> {
     let mut reading = Reading::of_session(head, transcript);
     reading.wind(&mut head.clock);
-    let prices = pricing::load(&PricingSettings::from(subject.settings));
+    let prices = pricing::load(&subject.settings.pricing);
     let phase_at = |at_ms: Option<i64>| label(task.phase_at(at_ms)).into_owned();
     let bill = Bill::of(&mut reading, session, &prices.registry, phase_at, &mut head.pending);
     Ok((reading, bill.map_err(at("index of billed calls"))?))

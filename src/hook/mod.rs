@@ -3,11 +3,11 @@
 //! Nothing here opens a socket, starts a runtime, loads TLS roots or starts git. What goes wrong is one line in
 //! `tally.log`; the host sees exit 0 and an empty stdout whatever happens.
 
+pub mod errand;
 pub mod payload;
 
 use crate::economics::run::{self, Subject};
 use crate::journal::notes;
-use crate::relay;
 use crate::settings::Settings;
 use crate::settings::env::Env;
 use crate::sys::clock;
@@ -87,10 +87,8 @@ fn act(env: &Env, host: &str, payload: &Payload<'_>, moment: Moment, cwd: &Path)
         Moment::SubagentStop => run::advance(&subject).map_err(wrong),
         Moment::Stop | Moment::End => {
             let stopped = run::stop(&subject, moment == Moment::End).map_err(wrong)?;
-            if stopped.queued > 0 {
-                let woken = relay::wake(&settings.data_dir, env, settings.foreground);
-                woken.map_err(|error| Complaint(format!("the relay was not woken: {error}")))?;
-            }
+            let woken = errand::wake(env, &settings, stopped.queued);
+            woken.map_err(|error| Complaint(format!("the relay was not woken: {error}")))?;
             let said = stopped.warnings.into_iter().chain(stopped.handoff.map(|error| error.to_string()));
             let said: Vec<String> = said.chain(settings.warnings.iter().cloned()).collect();
             if said.is_empty() { Ok(()) } else { Err(Complaint(said.join("; "))) }

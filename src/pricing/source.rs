@@ -10,35 +10,11 @@ use std::time::UNIX_EPOCH;
 use sha2::{Digest, Sha256};
 
 use super::registry::{Registry, RegistryError};
-use crate::settings::Settings;
+use crate::settings::PricingSettings;
 use crate::sys::files;
 
 /// The largest registry that is read; the bundled one is a hundredth of it.
 const MAX_BYTES: u64 = 4 << 20;
-
-/// Where to look for a registry.
-#[derive(Debug, Clone, Default)]
-pub struct PricingSettings {
-    /// An explicit file; when set, the URL is not looked at.
-    pub file: Option<PathBuf>,
-    /// Where a registry is published. Never derived from the Console's URL.
-    pub url: Option<String>,
-    /// A private directory for cached copies, one file per URL.
-    pub cache_dir: PathBuf,
-    /// Seconds until a cached copy should be fetched again.
-    pub ttl_s: u64,
-}
-
-impl From<&Settings> for PricingSettings {
-    fn from(settings: &Settings) -> Self {
-        Self {
-            file: settings.pricing.file.clone(),
-            url: settings.pricing.url.clone(),
-            cache_dir: settings.data_dir.join("pricing"),
-            ttl_s: settings.pricing.ttl.as_secs(),
-        }
-    }
-}
 
 /// Where the registry in use came from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -64,6 +64,17 @@ pub fn wake_for_errand(data_dir: &Path, env: &Env) -> Result<(), Error> {
     start(data_dir, env, &Guard::acquire(data_dir, WAKE_PATIENCE)?, clock::now_ms())
 }
 
+/// Works on the outbox and on `errand` before it returns, for a hook that was told to wait.
+///
+/// # Errors
+/// As [`wake`].
+pub fn run_errand(data_dir: &Path, env: &Env, errand: worker::Errand<'_>) -> Result<(), Error> {
+    if !may_send(env) {
+        return Ok(());
+    }
+    worker::run(data_dir, env, Budget::foreground(), Some(errand)).map(drop)
+}
+
 fn start(data_dir: &Path, env: &Env, guard: &Guard, now_ms: i64) -> Result<(), Error> {
     if guard.is_starting(now_ms) {
         return Ok(());

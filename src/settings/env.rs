@@ -52,6 +52,14 @@ impl Env {
         Self { values: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
     }
 
+    /// This environment with one variable set.
+    #[must_use]
+    pub fn with(&self, var: &Var, value: impl Into<OsString>) -> Self {
+        let mut changed = self.clone();
+        changed.values.insert(var.name.into(), value.into());
+        changed
+    }
+
     /// The variable's text; `None` when it is unset or empty. What is not UTF-8 reads as U+FFFD: it is set, and every
     /// check refuses it, where taking it for unset could send a record without the token that was meant for it.
     #[must_use]

@@ -67,14 +67,16 @@ pub struct Settings {
 }
 
 /// Where the pricing registry comes from; a file goes before a URL, and the bundled registry is behind both.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PricingSettings {
-    /// A registry file.
+    /// A registry file; when set, the URL is not looked at.
     pub file: Option<PathBuf>,
-    /// Where to fetch a registry; not yet held against the allowlist.
+    /// Where a registry is published; not yet held against the allowlist. Never derived from the Console's URL.
     pub url: Option<String>,
-    /// How long a fetched registry is used.
-    pub ttl: Duration,
+    /// A private directory for cached copies, one file per URL.
+    pub cache_dir: PathBuf,
+    /// Seconds until a cached copy should be fetched again.
+    pub ttl_s: u64,
 }
 
 /// Time limits of a request.
@@ -119,6 +121,7 @@ impl Settings {
             .or_else(|| switch::of_conf(lookup.conf.as_ref(), "enabled", &mut warnings));
         let foreground = switch::of_env(env, &vars::FLOW_AGENTS_TELEMETRY_FOREGROUND, &mut warnings);
         Self {
+            pricing: PricingSettings::load(env, cwd, &data_dir, lookup.conf.as_ref(), &mut warnings),
             economics_log: absolute(&vars::TELEMETRY_ECONOMICS_LOG_FILE)
                 .unwrap_or_else(|| data_dir.join(ECONOMICS_LOG)),
             data_dir,
@@ -133,7 +136,6 @@ impl Settings {
                     .or_else(|| env.first(&[&vars::CONSOLE_TENANT_ID, &vars::FLOW_AGENTS_CONSOLE_TENANT]))
                     .map(str::to_owned),
             },
-            pricing: PricingSettings::load(env, cwd, lookup.conf.as_ref(), &mut warnings),
             project: env.get(&vars::FLOW_AGENTS_PROJECT).map(str::to_owned),
             enabled: enabled.map_or(DEFAULTS.telemetry.enabled, |switch| switch.on),
             do_not_track: switch::do_not_track(env),
@@ -154,18 +156,24 @@ impl Settings {
     /// When no place can be written to.
     pub fn prepare(&mut self) -> std::io::Result<()> {
         let ready = self.workspace.prepare_data_dir(self.chosen_data_dir.as_deref())?;
-        if ready.path != self.data_dir {
-            if self.economics_log.parent() == Some(&self.data_dir) {
-                self.economics_log = ready.path.join(ECONOMICS_LOG);
-            }
-            self.data_dir = ready.path;
-        }
+        self.keep_data_in(ready.path);
         Ok(())
+    }
+
+    /// Makes `data_dir` the place of everything that has no place of its own.
+    pub fn keep_data_in(&mut self, data_dir: PathBuf) {
+        if self.economics_log.parent() == Some(&self.data_dir) {
+            self.economics_log = data_dir.join(ECONOMICS_LOG);
+        }
+        self.pricing.cache_dir = data_dir.join(PRICING_CACHE);
+        self.data_dir = data_dir;
     }
 }
 
 /// The economics journal's name in the data directory.
 const ECONOMICS_LOG: &str = "economics.jsonl";
+/// The folder of cached price registries in the data directory.
+const PRICING_CACHE: &str = "pricing";
 
 /// The first of flag, conf and environment that names a URL; an untrusted conf leaves only the flags.
 fn resolve_destination(env: &Env, cwd: &Path, flags: &Flags, lookup: &Lookup) -> Option<Destination> {
@@ -177,7 +185,7 @@ fn resolve_destination(env: &Env, cwd: &Path, flags: &Flags, lookup: &Lookup) ->
 }
 
 impl PricingSettings {
-    fn load(env: &Env, cwd: &Path, conf: Option<&Conf>, warnings: &mut Vec<String>) -> Self {
+    fn load(env: &Env, cwd: &Path, data_dir: &Path, conf: Option<&Conf>, warnings: &mut Vec<String>) -> Self {
         let of_conf = |key| conf.and_then(|conf| conf.get(key));
         let file = env
             .path(&vars::TELEMETRY_PRICING_FILE)
@@ -194,7 +202,13 @@ impl PricingSettings {
             DEFAULTS.pricing.ttl_seconds,
             warnings,
         );
-        Self { file: file.map(|path| cwd.join(path)), url: url.map(str::to_owned), ttl }
+        let cache_dir = data_dir.join(PRICING_CACHE);
+        Self {
+            file: file.map(|path| cwd.join(path)),
+            url: url.map(str::to_owned),
+            cache_dir,
+            ttl_s: ttl.as_secs(),
+        }
     }
 }
 

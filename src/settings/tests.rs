@@ -57,7 +57,10 @@ fn nothing_configured_records_locally_and_sends_nothing() {
     assert_eq!(settings.data_dir, data_dir);
     assert!(settings.enabled && !settings.do_not_track && !settings.foreground);
     assert!(settings.destination.is_none() && !settings.economics_relay.on && !settings.liveness_relay.on);
-    assert_eq!(settings.pricing, PricingSettings { file: None, url: None, ttl: Duration::from_secs(3600) });
+    assert_eq!(
+        settings.pricing,
+        PricingSettings { file: None, url: None, cache_dir: settings.data_dir.join("pricing"), ttl_s: 3600 }
+    );
     let limits = (settings.timeouts.connect.as_secs(), settings.timeouts.total.as_secs());
     assert_eq!(limits, (2, 5));
     assert_eq!(settings.warnings, Vec::<String>::new());
@@ -169,7 +172,7 @@ fn numbers_out_of_bounds_are_the_default_with_a_warning() {
         );
     }
     assert_eq!(run.load(&[("CONSOLE_TELEMETRY_MAX_TIME_SECONDS", "60")]).timeouts.total.as_secs(), 60);
-    assert_eq!(run.load(&[("TELEMETRY_PRICING_TTL_SEC", "0")]).pricing.ttl, Duration::ZERO);
+    assert_eq!(run.load(&[("TELEMETRY_PRICING_TTL_SEC", "0")]).pricing.ttl_s, 0);
 }
 
 #[test]

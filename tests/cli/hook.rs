@@ -123,7 +123,7 @@ fn a_transcript_that_cannot_be_read_leaves_usage_unknown_not_zero() {
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     let secret = env.home().join("secret.jsonl");
     std::fs::write(&secret, "").unwrap();
-    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o000)).unwrap();
     let unreadable = [env.home().join("none.jsonl"), dir, fifo];
     // To the superuser every file is readable; then only the other three can be shown.
     let locked = std::fs::File::open(&secret).is_err().then_some(secret);

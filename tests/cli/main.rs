@@ -7,6 +7,8 @@ mod env;
 #[cfg(test)]
 mod hook;
 #[cfg(test)]
+mod relay;
+#[cfg(test)]
 mod stop;
 #[cfg(test)]
 mod transcript;

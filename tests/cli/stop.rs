@@ -172,7 +172,9 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn a_kill_between_journal_and_session_file_repeats_nothing_and_skips_nothing() {
-    let undo: [(&str, fn(&Path, &Path)); 4] = [
+    /// What a crash did to the sessions' folder; the second folder is how it was before.
+    type Undo = fn(&Path, &Path);
+    let undo: [(&str, Undo); 4] = [
         ("the commit was lost", |sessions, before| {
             std::fs::remove_dir_all(sessions).unwrap();
             copy(before, sessions);
