@@ -9,7 +9,8 @@ use serde::Serialize;
 use super::outbox::{self, Error, Guard, State};
 use crate::sys::clock;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+/// As long as a save may take on a busy disk.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The books of an outbox. `enqueued = delivered + rejected + evicted + pending`, where `enqueued` is counted from lines
 /// and the others are booked.

@@ -11,8 +11,9 @@ use super::transport::{NoAnswer, Transport};
 use crate::settings::endpoint::Endpoint;
 use crate::settings::env::Env;
 
-/// How long the worker waits for `outbox.lock`; hooks hold it for microseconds.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the worker waits for `outbox.lock`. Hooks hold it for microseconds, but whoever saves the state holds it
+/// through a sync, and a busy disk can take seconds over that.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause between two looks for arrivals, and between two tries for the worker's lock.
 const POLL: Duration = Duration::from_millis(100);
 

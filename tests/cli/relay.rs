@@ -39,7 +39,9 @@ fn status(env: &TestEnv) -> Value {
 }
 
 fn flush(env: &TestEnv) -> Option<i32> {
-    env.run(&["relay", "flush", "--timeout", "20"]).status.code()
+    let output = env.run(&["relay", "flush", "--timeout", "20", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    output.status.code()
 }
 
 fn run_ids(received: &[Received]) -> Vec<String> {
@@ -192,7 +194,8 @@ fn a_run_without_signal_stays_local() {
 
 #[test]
 fn a_kill_around_the_outbox_neither_repeats_nor_skips() {
-    let undo: [(&str, fn(&Path)); 2] = [
+    type Undo = fn(&Path);
+    let undo: [(&str, Undo); 2] = [
         // Journal written, outbox not.
         ("before the outbox", |data| {
             let outbox = data.join("outbox/current.jsonl");
