@@ -27,14 +27,20 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     let payload = payload::parse(input, &mut mended);
     let cwd = payload.as_ref().ok().and_then(|payload| payload.cwd.as_deref()).map(Path::new);
     let cwd = cwd.filter(|cwd| cwd.is_dir()).unwrap_or(process_cwd);
-    let complaint = match &payload {
+    let served = match &payload {
         Ok(payload) => match moment(payload, event) {
             None => return,
-            Some(moment) => Settings::load(env, cwd).enabled.then(|| act(env, host, payload, moment, cwd)),
+            Some(moment) => {
+                let settings = Settings::load(env, cwd);
+                if !settings.enabled {
+                    return;
+                }
+                act(env, host, payload, moment, cwd, settings)
+            }
         },
-        Err(error) => Some(Err(Complaint(format!("the payload is not a JSON object: {error}")))),
+        Err(error) => Err(Complaint(format!("the payload is not a JSON object: {error}"))),
     };
-    if let Some(Err(Complaint(text))) = complaint {
+    if let Err(Complaint(text)) = served {
         complain(env, cwd, &format!("hook {host}: {text}"));
     }
 }
@@ -65,8 +71,14 @@ fn moment(payload: &Payload<'_>, event: Option<&str>) -> Option<Moment> {
     }
 }
 
-fn act(env: &Env, host: &str, payload: &Payload<'_>, moment: Moment, cwd: &Path) -> Result<(), Complaint> {
-    let mut settings = Settings::load(env, cwd);
+fn act(
+    env: &Env,
+    host: &str,
+    payload: &Payload<'_>,
+    moment: Moment,
+    cwd: &Path,
+    mut settings: Settings,
+) -> Result<(), Complaint> {
     settings.prepare().map_err(|error| Complaint(format!("no place to keep records: {error}")))?;
     let Some(session_id) = payload.session_id.as_deref().filter(|id| !id.is_empty()) else {
         return Err(Complaint(
