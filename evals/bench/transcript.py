@@ -66,7 +66,8 @@ class Conversation:
             lines.append(self._line("assistant", message, requestId=f"req_{number:024}"))
         output = self._text(*TEXT)
         result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": tool, "content": output}]}
-        return [*lines, self._line("user", result, toolUseResult={"stdout": output, "stderr": "", "interrupted": False})]
+        echo = {"stdout": output, "stderr": "", "interrupted": False}
+        return [*lines, self._line("user", result, toolUseResult=echo)]
 
     def _usage(self, model: str) -> dict:
         """A request's usage, added to the truth."""

@@ -60,11 +60,12 @@ class Project:
             "cwd": str(self.folder),
             "hook_event_name": step.event,
         }
+        clock = (self._now + timedelta(seconds=30)).timestamp()
         done = subprocess.run(
             [self.tally, "hook", "claude-code"],
             input=json.dumps(payload),
             cwd=self.folder,
-            env=self._env(),
+            env={**self._env(), "TALLY_CLOCK_MS": str(int(clock * 1000))},
             capture_output=True,
             text=True,
             timeout=60,
@@ -73,9 +74,7 @@ class Project:
             raise SystemExit(f"{step}: the hook ended with {done.returncode} and said {done.stdout!r}")
 
     def _env(self) -> dict:
-        hook_at = self._now + timedelta(seconds=30)
-        clock = str(int(hook_at.timestamp() * 1000))
-        return {"HOME": str(self.home), "PATH": os.environ["PATH"], "TALLY_CLOCK_MS": clock}
+        return {"HOME": str(self.home), "PATH": os.environ["PATH"]}
 
     def _append(self, file: Path, session: str, lines: list[dict]) -> None:
         stamp = {"sessionId": session, "cwd": str(self.folder), "version": "2.1.0", "isSidechain": False}
