@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A scratch folder with a home and a project, and the binary to run in it.
-pub struct TestEnv {
+pub(crate) struct TestEnv {
     root: tempfile::TempDir,
     vars: Vec<(String, String)>,
 }
 
 impl TestEnv {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         for dir in ["home", "project"] {
             std::fs::create_dir(root.path().join(dir)).unwrap();
@@ -22,36 +22,36 @@ impl TestEnv {
     }
 
     /// Sets a variable for every command that follows.
-    pub fn set(&mut self, name: &str, value: impl Into<String>) {
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
         self.vars.push((name.to_owned(), value.into()));
     }
 
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
 
-    pub fn project(&self) -> PathBuf {
+    pub(crate) fn project(&self) -> PathBuf {
         self.root.path().join("project")
     }
 
-    pub fn data_dir(&self) -> PathBuf {
+    pub(crate) fn data_dir(&self) -> PathBuf {
         self.project().join(".kontourai/telemetry")
     }
 
     #[expect(clippy::disallowed_methods, reason = "a test starts the program under test")]
-    pub fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
+    pub(crate) fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tally"));
         command.env_clear().env("HOME", self.home()).current_dir(self.project()).args(args);
         command.envs(self.vars.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    pub fn run(&self, args: &[impl AsRef<OsStr>]) -> Output {
+    pub(crate) fn run(&self, args: &[impl AsRef<OsStr>]) -> Output {
         self.feed(args, b"")
     }
 
     /// Runs a command with `input` on its standard input.
-    pub fn feed(&self, args: &[impl AsRef<OsStr>], input: &[u8]) -> Output {
+    pub(crate) fn feed(&self, args: &[impl AsRef<OsStr>], input: &[u8]) -> Output {
         let mut command = self.command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -61,7 +61,7 @@ impl TestEnv {
     }
 
     /// Calls a Claude Code hook the way the host does, and holds it to the contract: exit 0, nothing on stdout.
-    pub fn hook(&self, payload: &Value) -> Output {
+    pub(crate) fn hook(&self, payload: &Value) -> Output {
         let output = self.feed(&["hook", "claude-code"], payload.to_string().as_bytes());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         assert!(output.stdout.is_empty(), "{output:?}");
@@ -69,23 +69,23 @@ impl TestEnv {
     }
 
     /// The records of the economics journal.
-    pub fn records(&self) -> Vec<Value> {
+    pub(crate) fn records(&self) -> Vec<Value> {
         lines(&self.data_dir().join("economics.jsonl"))
     }
 
     /// Our own log; empty when nothing was said.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.data_dir().join("tally.log")).unwrap_or_default()
     }
 }
 
 /// The whole lines of a JSONL file that are JSON.
-pub fn lines(path: &Path) -> Vec<Value> {
+pub(crate) fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// A file that the project keeps for its tests.
-pub fn fixture(path: &str) -> PathBuf {
+pub(crate) fn fixture(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(path)
 }
