@@ -309,3 +309,6 @@ impl<'de> Wants<'de> for Content {
         Ok(Some(content))
     }
 }
+
+#[cfg(test)]
+mod tests;

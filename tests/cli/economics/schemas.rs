@@ -167,3 +167,35 @@ fn show_prints_the_records_as_they_are_kept_or_as_a_table() {
         "{text}"
     );
 }
+
+#[test]
+fn the_record_of_a_hook_is_what_the_schemas_say_and_not_complete_when_a_call_was_lost() {
+    let env = TestEnv::new();
+    let transcript = env.home().join("s1.jsonl");
+    let call = |id: &str, input: &str| {
+        format!(
+            "{{\"type\":\"assistant\",\"sessionId\":\"s1\",\"timestamp\":\"2026-11-10T09:00:00Z\",\"message\":{{\
+             \"id\":\"{id}\",\"model\":\"claude-opus-4-8\",\"usage\":{{\"input_tokens\":{input}}}}}}}\n"
+        )
+    };
+    let stop = json!({
+        "hook_event_name": "Stop", "session_id": "s1", "transcript_path": transcript, "cwd": env.project()
+    });
+    std::fs::write(&transcript, call("a", "5")).unwrap();
+    env.hook(&stop);
+    std::fs::write(&transcript, call("a", "5") + &call("b", "6") + &call("c", "-1")).unwrap();
+    env.hook(&stop);
+    let records = env.records();
+    let found: Vec<_> = records
+        .iter()
+        .map(|record| {
+            (&record["cost"]["input_tokens"], &record["cost"]["calls"], &record["cost"]["complete"])
+        })
+        .collect();
+    assert_eq!(found, [(&json!(5), &json!(1), &json!(true)), (&json!(6), &json!(1), &json!(false))]);
+    assert_eq!(records[1]["diagnostics"]["unreadable_lines"], 1);
+    for record in &records {
+        assert_eq!(errors(&ours(), record), Vec::<String>::new(), "{record}");
+        assert_eq!(errors(&consoles(), &outgoing(record)), Vec::<String>::new(), "{record}");
+    }
+}

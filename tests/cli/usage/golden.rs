@@ -32,7 +32,7 @@ fn shipped(name: &str) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
 
-/// Our answer in the incumbent's form: a row of each model, without those that hold nothing.
+/// Our answer for a transcript, at the incumbent's prices.
 fn ours(transcript: &[u8]) -> Value {
     let env = TestEnv::new();
     write(&env.project().join("t.jsonl"), transcript);
