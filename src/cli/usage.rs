@@ -63,7 +63,7 @@ fn transcripts(args: &Args, context: &Context<'_>) -> Result<Vec<PathBuf>, Failu
         let mut files = vec![];
         for path in args.paths.iter().map(|path| context.cwd.join(path)) {
             if path.is_dir() {
-                files.extend(layout::transcripts_below(&path));
+                files.extend(layout::transcripts_below([path.as_path()]));
             } else if path.exists() {
                 files.push(path);
             } else {
@@ -80,7 +80,7 @@ fn transcripts(args: &Args, context: &Context<'_>) -> Result<Vec<PathBuf>, Failu
     let home = home.ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --home".to_owned()))?;
     // The variable speaks of the user's own home, not of one that is named.
     let config_dirs = context.env.get(&vars::CLAUDE_CONFIG_DIR).filter(|_| args.home.is_none());
-    Ok(layout::roots(&home, config_dirs).iter().flat_map(|root| layout::transcripts_below(root)).collect())
+    Ok(layout::transcripts_below(layout::roots(&home, config_dirs).iter().map(PathBuf::as_path)))
 }
 
 fn read_all(paths: &[PathBuf], watched: bool, diagnostics: &mut Diagnostics) -> Ledger {

@@ -8,6 +8,7 @@ use super::record::{
 };
 use crate::attribution::delegations;
 use crate::attribution::sidecar::{Task, UNATTRIBUTED};
+use crate::attribution::task::Counters;
 use crate::attribution::windows::PhaseWindow;
 use std::collections::BTreeMap;
 
@@ -93,7 +94,7 @@ pub fn assemble(facts: &Facts<'_>) -> Record {
         cost: Cost {
             figures: figures(facts.delta.sum),
             by_model: ModelFigures::all(&facts.delta.by_model),
-            complete: read && facts.delta.sum.is_complete(),
+            complete: read && facts.diagnostics.unreadable_lines == 0 && facts.delta.sum.is_complete(),
             unpriced_models: unpriced(&facts.delta.by_model),
         },
         time: Time {
@@ -102,7 +103,11 @@ pub fn assemble(facts: &Facts<'_>) -> Record {
         },
         phases: phases(facts, figures),
         iterations: Iterations {
-            count: if totals.is_some() { now.iterations - before.iterations } else { 1 },
+            count: if facts.task.slug.is_some() || facts.task.counters.iterations.is_some() {
+                now.iterations - before.iterations
+            } else {
+                1
+            },
             route_backs: now.route_backs - before.route_backs,
         },
         defects: Defects {
@@ -138,10 +143,12 @@ fn own(text: &str) -> String {
 }
 
 /// The task's counters with this run: the largest value seen of each, so that a sidecar that is rewritten or torn
-/// reports nothing twice. A counter that the sidecars do not tell stays.
+/// reports nothing twice. A counter that the sidecars do not tell stays. `None` when no sidecar tells anything.
 fn task_totals(facts: &Facts<'_>) -> Option<TaskTotals> {
     let (task, before) = (facts.task, facts.task_before);
-    task.slug.as_ref()?;
+    if task.slug.is_none() && task.counters == Counters::default() && facts.dispatched.is_empty() {
+        return None;
+    }
     let largest = |told: Option<i64>, before: i64| told.unwrap_or(0).max(before);
     let told = &task.counters;
     let found = told.findings.unwrap_or_default();

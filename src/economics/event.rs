@@ -8,7 +8,7 @@ use super::amount::{Amount, Parts, Totals};
 use super::assemble::{Facts, assemble, has_news};
 use super::label::label;
 use super::reconcile;
-use super::record::{Baseline, Figures, Record, RunDiagnostics, Seconds, TaskTotals};
+use super::record::{Baseline, Figures, Record, RunDiagnostics};
 use super::run::{RunError, Stopped, at, open_journal, write};
 use crate::attribution::delegations;
 use crate::attribution::project::Project;
@@ -66,7 +66,7 @@ pub fn record(event: &[u8], named: &Named, settings: &Settings, cwd: &Path) -> R
     let at_ms = event.get("timestamp").and_then(timestamp).unwrap_or_else(clock::now_ms);
 
     let bases = settings.workspace.sidecar_bases();
-    let task = sidecar::read(&sidecar::Lookup {
+    let mut task = sidecar::read(&sidecar::Lookup {
         bases: &bases,
         actor: None,
         state: named.state.as_deref(),
@@ -80,8 +80,16 @@ pub fn record(event: &[u8], named: &Named, settings: &Settings, cwd: &Path) -> R
     let last = reconcile::last_of_session(&label(session_id), &mut journal).map_err(at("journal"))?;
     let task_before = match &task.slug {
         Some(slug) => reconcile::task(&label(slug), &mut journal).map_err(at("journal"))?,
-        None => TaskTotals::default(),
+        // Named sidecars may belong to no task: their baseline is the session's.
+        None => {
+            let last = last.as_ref().filter(|last| last.task_slug.is_none());
+            last.and_then(|last| last.task_totals.clone()).unwrap_or_default()
+        }
     };
+    if task.counters.human_wait_s.is_none() {
+        let earlier = if usage.is_delta { task_before.human_wait_s.ms / 1000 } else { 0 };
+        task.counters.human_wait_s = usage.human_wait_s.map(|waited| earlier + waited);
+    }
     let before = last.as_ref().map(Before::of).unwrap_or_default();
     let snapshot = !usage.is_delta;
     let phase = label(task.phase_at(None)).into_owned();
@@ -155,7 +163,7 @@ struct Snapshot {
     model: Option<String>,
     pricing_version: Option<String>,
     duration_ms: Option<i64>,
-    human_wait_ms: Option<i64>,
+    human_wait_s: Option<i64>,
 }
 
 impl Snapshot {
@@ -166,15 +174,14 @@ impl Snapshot {
             let text = usage.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
             text.map(|text| label(text).into_owned())
         };
-        let seconds = |name: &str| number(usage, name).map(|seconds| (seconds * 1000.0).round() as i64);
         Self {
             is_delta: usage.get("semantics").is_some_and(|semantics| semantics == "delta"),
             figures: figures(usage),
             by_model: rows.filter_map(row).collect(),
             model: text("model"),
             pricing_version: text("pricing_version"),
-            duration_ms: seconds("duration_s"),
-            human_wait_ms: seconds("human_wait_s"),
+            duration_ms: number(usage, "duration_s").map(|seconds| (seconds * 1000.0).round() as i64),
+            human_wait_s: number(usage, "human_wait_s").map(|seconds| seconds.round() as i64),
         }
     }
 
@@ -197,19 +204,14 @@ impl Snapshot {
     fn complete(&self, mut record: Record) -> Record {
         record.model = self.model.clone().or(record.model);
         let told = self.figures;
-        for figures in [&mut record.cost.figures]
-            .into_iter()
-            .chain(record.phases.iter_mut().map(|phase| &mut phase.figures))
-        {
-            figures.input_tokens = figures.input_tokens.filter(|_| told.input_tokens.is_some());
-            figures.output_tokens = figures.output_tokens.filter(|_| told.output_tokens.is_some());
-            figures.cache_creation_input_tokens =
-                figures.cache_creation_input_tokens.filter(|_| told.cache_creation_input_tokens.is_some());
-            figures.cache_read_input_tokens =
-                figures.cache_read_input_tokens.filter(|_| told.cache_read_input_tokens.is_some());
-            figures.estimated_cost_usd =
-                figures.estimated_cost_usd.filter(|_| told.estimated_cost_usd.is_some());
-            figures.calls = None;
+        keep_told(&mut record.cost.figures, &told);
+        record.phases.iter_mut().for_each(|row| keep_told(&mut row.figures, &told));
+        // The rows of the models stand in the event's order: its first is the one that was used first.
+        let place = |model: &str| self.by_model.iter().position(|(told, _)| told == model);
+        record.cost.by_model.sort_by_key(|row| place(&row.model).unwrap_or(usize::MAX));
+        for row in &mut record.cost.by_model {
+            let told = place(&row.model).and_then(|at| self.by_model.get(at));
+            keep_told(&mut row.figures, &told.map(|(_, figures)| *figures).unwrap_or_default());
         }
         let all_told = [
             told.input_tokens,
@@ -220,11 +222,25 @@ impl Snapshot {
         .iter()
         .all(Option::is_some);
         record.cost.complete = record.cost.complete && all_told && told.estimated_cost_usd.is_some();
-        if record.task_totals.is_none() {
-            record.time.human_wait_s = Seconds { ms: self.human_wait_ms.unwrap_or(0) };
-        }
         record
     }
+}
+
+/// Takes out of `figures` what the event did not tell; an event never tells calls.
+fn keep_told(figures: &mut Figures, told: &Figures) {
+    let pairs = [
+        (&mut figures.input_tokens, told.input_tokens),
+        (&mut figures.output_tokens, told.output_tokens),
+        (&mut figures.cache_creation_input_tokens, told.cache_creation_input_tokens),
+        (&mut figures.cache_creation_1h_input_tokens, told.cache_creation_1h_input_tokens),
+        (&mut figures.cache_read_input_tokens, told.cache_read_input_tokens),
+        (&mut figures.web_search_requests, told.web_search_requests),
+        (&mut figures.calls, told.calls),
+    ];
+    for (figure, told) in pairs {
+        *figure = figure.filter(|_| told.is_some());
+    }
+    figures.estimated_cost_usd = figures.estimated_cost_usd.filter(|_| told.estimated_cost_usd.is_some());
 }
 
 /// An amount of which everything is told that can be: a cost that is not told makes its tokens unpriced.

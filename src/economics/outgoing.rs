@@ -45,16 +45,13 @@ impl Record {
     }
 }
 
+/// Only the figures that the Console demands; ours stay `null`.
 fn zero(figures: &mut Figures, path: &str, unknown: &mut Vec<String>) {
     let counts = [
         (&mut figures.input_tokens, "input_tokens"),
         (&mut figures.output_tokens, "output_tokens"),
         (&mut figures.cache_creation_input_tokens, "cache_creation_input_tokens"),
-        (&mut figures.cache_creation_1h_input_tokens, "cache_creation_1h_input_tokens"),
         (&mut figures.cache_read_input_tokens, "cache_read_input_tokens"),
-        (&mut figures.web_search_requests, "web_search_requests"),
-        (&mut figures.calls, "calls"),
-        (&mut figures.unpriced_tokens, "unpriced_tokens"),
     ];
     for (count, name) in counts {
         if count.is_none() {

@@ -62,7 +62,7 @@ pub struct Record {
     pub baseline: Baseline,
     /// The session's records so far, this one included.
     pub session_totals: SessionTotals,
-    /// The task's counters so far, this record included; `null` without a task.
+    /// The task's counters so far, this record included; `null` where no sidecar tells anything.
     pub task_totals: Option<TaskTotals>,
     /// What was met and not counted, and how calls were priced.
     pub diagnostics: RunDiagnostics,

@@ -4,7 +4,7 @@
 //! 2. The offset that is returned lies behind the last line that ends in a newline; the next read starts there.
 //! 3. An unterminated last line is yielded too, marked as open: if it is whole it counts now, and because the offset
 //!    stays before it, it is read again when its newline has come.
-//! 4. A line longer than [`MAX_LINE`] is passed over and counted, so that memory stays bounded.
+//! 4. A line longer than [`MAX_LINE`] is passed over, so that memory stays bounded, and counted if it has the needle.
 
 use memchr::{memchr, memmem, memrchr};
 use std::fs::File;
@@ -30,7 +30,7 @@ pub struct Line<'a> {
 pub struct Progress {
     /// Where the next read starts.
     pub offset: u64,
-    /// Lines that were too long to be looked at.
+    /// Lines with the needle that were too long to be looked at.
     pub overlong: u64,
 }
 
@@ -50,6 +50,7 @@ pub fn for_each(
     let mut base = from;
     let mut overlong = 0;
     let mut skipping = false;
+    let mut hit = false;
     loop {
         let filled = buffer.len();
         let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut buffer)?;
@@ -60,16 +61,20 @@ pub fn for_each(
         else {
             if skipping || buffer.len() > MAX_LINE {
                 skipping = true;
-                base += buffer.len() as u64;
-                buffer.clear();
+                hit |= finder.find(&buffer).is_some();
+                // The needle may lie across two chunks.
+                let passed = buffer.len().saturating_sub(needle.len());
+                base += passed as u64;
+                buffer.drain(..passed);
             }
             continue;
         };
         let mut start = 0;
         if skipping {
             start = memchr(b'\n', &buffer).map_or(last, |at| at) + 1;
-            skipping = false;
-            overlong += 1;
+            hit |= buffer.get(..start).is_some_and(|rest| finder.find(rest).is_some());
+            overlong += u64::from(hit);
+            (skipping, hit) = (false, false);
         }
         let whole = buffer.get(start..=last).unwrap_or_default();
         yield_lines(whole, base + start as u64, &finder, &mut yielded);
@@ -77,7 +82,8 @@ pub fn for_each(
         buffer.drain(..=last);
     }
     if skipping {
-        overlong += 1;
+        overlong += u64::from(hit || finder.find(&buffer).is_some());
+        base += buffer.len() as u64;
     } else if finder.find(&buffer).is_some() {
         yielded(Line { bytes: &buffer, offset: base, open: true });
     }
@@ -131,6 +137,23 @@ mod tests {
         let (lines, progress) = read(&bytes, 0);
         assert_eq!(lines.iter().map(|line| line.0.as_slice()).collect::<Vec<_>>(), [b"1x", b"2x"]);
         assert_eq!(progress, Progress { offset: bytes.len() as u64, overlong: 1 });
+    }
+
+    #[test]
+    fn an_overlong_line_without_the_needle_is_nobodys_loss_and_a_needle_across_chunks_is_seen() {
+        for (line, at, overlong) in [("y", None, 0), ("y", Some(MAX_LINE + 2 * CHUNK - 1), 1)] {
+            let mut bytes = line.repeat(MAX_LINE + 3 * CHUNK).into_bytes();
+            if let Some(at) = at {
+                bytes[at..at + 2].copy_from_slice(b"xx");
+            }
+            bytes.extend(b"\nxx\n");
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&bytes).unwrap();
+            let mut yielded = vec![];
+            let progress = for_each(&mut file, 0, b"xx", |line| yielded.push(line.offset)).unwrap();
+            assert_eq!(yielded, [bytes.len() as u64 - 3]);
+            assert_eq!(progress, Progress { offset: bytes.len() as u64, overlong });
+        }
     }
 
     proptest! {

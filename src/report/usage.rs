@@ -124,8 +124,10 @@ impl Usage {
             let _ = writeln!(out, "  {} {what}", count(number as i64));
         }
         if !self.all.unpriced_models.is_empty() {
-            let models: Vec<&str> = self.all.unpriced_models.iter().map(String::as_str).collect();
-            let _ = writeln!(out, "  no price for: {}", models.join(", "));
+            let _ = writeln!(out, "  no price for:");
+            for model in &self.all.unpriced_models {
+                let _ = writeln!(out, "    {model}");
+            }
         }
         out
     }

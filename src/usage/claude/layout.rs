@@ -10,10 +10,11 @@
 
 use super::line::Place;
 use crate::sys::files;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Subagents nest, but no deeper than this: a link that loops must not hang the reader.
+/// Subagents nest, but no deeper than this.
 const MAX_DEPTH: usize = 16;
 
 /// The transcript folders of a home.
@@ -29,46 +30,74 @@ fn projects(dir: impl AsRef<Path>) -> PathBuf {
     dir.as_ref().join("projects")
 }
 
-/// Every `*.jsonl` below `dir`, sorted, so that the same files always give the same answer.
+/// Every `*.jsonl` below `dirs`, sorted, so that the same files always give the same answer. A folder that two of them
+/// lead to counts once.
 #[must_use]
-pub fn transcripts_below(dir: &Path) -> Vec<PathBuf> {
-    let mut found = vec![];
-    collect(dir, MAX_DEPTH, &mut found, |_| true);
-    found.sort();
-    found
+pub fn transcripts_below<'a>(dirs: impl IntoIterator<Item = &'a Path>) -> Vec<PathBuf> {
+    let mut walk = Walk::for_files(|_| true);
+    for dir in dirs {
+        walk.below(dir, MAX_DEPTH);
+    }
+    walk.sorted()
 }
 
 /// The files that hold calls of the session whose conversation is `transcript`, the conversation first: its
 /// subagents below the folder of the same name. Siblings of older versions are [`sibling_agents`].
 #[must_use]
 pub fn session_files(transcript: &Path) -> Vec<PathBuf> {
-    let mut agents = vec![];
-    collect(&transcript.with_extension(""), MAX_DEPTH, &mut agents, is_agent_file);
-    agents.sort();
-    agents.insert(0, transcript.to_path_buf());
-    agents
+    let mut walk = Walk::for_files(is_agent_file);
+    walk.below(&transcript.with_extension(""), MAX_DEPTH);
+    let mut files = walk.sorted();
+    files.insert(0, transcript.to_path_buf());
+    files
 }
 
 /// The `agent-*.jsonl` files beside `transcript`; each may belong to any session of the folder.
 #[must_use]
 pub fn sibling_agents(transcript: &Path) -> Vec<PathBuf> {
     let Some(dir) = transcript.parent() else { return vec![] };
-    let mut agents = vec![];
-    collect(dir, 0, &mut agents, is_agent_file);
-    agents.sort();
-    agents
+    let mut walk = Walk::for_files(is_agent_file);
+    walk.below(dir, 0);
+    walk.sorted()
 }
 
-fn collect(dir: &Path, depth: usize, found: &mut Vec<PathBuf>, wanted: fn(&str) -> bool) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let is_transcript = path.extension().is_some_and(|extension| extension == "jsonl");
-        if is_transcript && path.file_name().and_then(|name| name.to_str()).is_some_and(wanted) {
-            found.push(path);
-        } else if depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            collect(&path, depth - 1, found, wanted);
+/// A search for transcripts. Links are followed, because people keep projects elsewhere; each folder is searched once.
+struct Walk {
+    wanted: fn(&str) -> bool,
+    searched: BTreeSet<PathBuf>,
+    found: Vec<PathBuf>,
+}
+
+impl Walk {
+    fn for_files(wanted: fn(&str) -> bool) -> Self {
+        Self { wanted, searched: BTreeSet::new(), found: vec![] }
+    }
+
+    fn below(&mut self, dir: &Path, depth: usize) {
+        let Ok(entries) = fs::read_dir(dir) else { return };
+        if !dir.canonicalize().is_ok_and(|dir| self.searched.insert(dir)) {
+            return;
         }
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let is_dir =
+                entry.file_type().is_ok_and(|kind| kind.is_dir() || (kind.is_symlink() && path.is_dir()));
+            let is_transcript = path.extension().is_some_and(|extension| extension == "jsonl");
+            if is_dir {
+                if let Some(depth) = depth.checked_sub(1) {
+                    self.below(&path, depth);
+                }
+            } else if is_transcript
+                && path.file_name().and_then(|name| name.to_str()).is_some_and(self.wanted)
+            {
+                self.found.push(path);
+            }
+        }
+    }
+
+    fn sorted(mut self) -> Vec<PathBuf> {
+        self.found.sort();
+        self.found
     }
 }
 

@@ -63,7 +63,9 @@ pub struct Prompt<'a> {
 /// Parses one line. Lines that cannot hold usage are never [`Parsed::Unreadable`].
 #[must_use]
 pub fn parse<'a>(line: &Line<'a>, place: Place<'a>) -> Parsed<'a> {
-    let Ok(raw) = from_object::<RawLine<'a>>(line.bytes) else {
+    // Windows editors begin a file with a byte order mark.
+    let json = line.bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line.bytes);
+    let Ok(raw) = from_object::<RawLine<'a>>(json) else {
         let holds_usage = memchr::memmem::find(line.bytes, b"\"usage\"").is_some();
         return if holds_usage && !line.open { Parsed::Unreadable } else { Parsed::Other };
     };
@@ -309,3 +311,6 @@ impl<'de> Wants<'de> for Content {
         Ok(Some(content))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,7 +45,10 @@ pub fn transcript(
     let progress = lines::for_each(file, from, needle, |line| {
         found += u64::from(deliver(&line, place, to, diagnostics));
     })?;
-    diagnostics.unreadable_lines += progress.overlong;
+    if progress.overlong > 0 {
+        // A prompt may be as long as its images are: only what can hold usage is missed.
+        diagnostics.unreadable_lines += lines::for_each(file, from, b"\"usage\"", |_| ())?.overlong;
+    }
     if found == 0 {
         // A key may be written with an escape. Only a file whose plain keys say nothing is worth this second look.
         lines::for_each(file, from, b"assistant", |line| {
