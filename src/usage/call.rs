@@ -118,7 +118,8 @@ pub struct Call {
 impl Call {
     /// Merges two observations of one call (transcript formats §1, exact dedupe): if exactly one of them is on the
     /// main chain its counters stand, otherwise each counter is the larger one; owner, model, agent and time come
-    /// from the earliest line, a name that it lacks from the other. `name_order` breaks a tie of times.
+    /// together from the earliest line that names a model. Nothing is filled in from another line: what the first
+    /// of three would take from the second or the third would depend on their order. `name_order` breaks ties.
     #[must_use]
     pub fn merge(&self, other: &Self, name_order: impl Fn(Name, Name) -> std::cmp::Ordering) -> Self {
         let main = (self.traits.has(Traits::MAIN_CHAIN), other.traits.has(Traits::MAIN_CHAIN));
@@ -127,23 +128,14 @@ impl Call {
             (false, true) => other.tokens,
             _ => self.tokens.max(other.tokens),
         };
-        let time = |call: &Self| call.at_ms.unwrap_or(i64::MAX);
-        let order = time(self)
-            .cmp(&time(other))
-            .then_with(|| main.1.cmp(&main.0))
+        let rank = |call: &Self| (call.model == Name::NONE, call.at_ms.is_none(), call.at_ms);
+        let order = rank(self)
+            .cmp(&rank(other))
+            .then_with(|| (self.session == Name::NONE).cmp(&(other.session == Name::NONE)))
             .then_with(|| name_order(self.session, other.session))
             .then_with(|| name_order(self.model, other.model))
             .then_with(|| name_order(self.agent, other.agent));
-        let (first, second) = if order.is_le() { (self, other) } else { (other, self) };
-        let named = |a: Name, b: Name| if a == Name::NONE { b } else { a };
-        Self {
-            key: self.key,
-            at_ms: first.at_ms.or(second.at_ms),
-            tokens,
-            session: named(first.session, second.session),
-            model: named(first.model, second.model),
-            agent: named(first.agent, second.agent),
-            traits: Traits(self.traits.0 | other.traits.0),
-        }
+        let first = if order.is_le() { self } else { other };
+        Self { tokens, traits: Traits(self.traits.0 | other.traits.0), ..*first }
     }
 }
