@@ -50,6 +50,15 @@ pub fn wanted<'de, D: Deserializer<'de>, W: Wants<'de>>(from: D) -> Result<Optio
     from.deserialize_any(Lenient::<W>::new())
 }
 
+/// A whole document that is an object. An array of fields in their order, which serde takes for a struct too, is none.
+///
+/// # Errors
+/// When it is not JSON, or another JSON value.
+pub fn document<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Result<T, serde_json::Error> {
+    let Maybe(object) = serde_json::from_slice(json)?;
+    object.ok_or_else(|| serde::de::Error::custom("not a JSON object"))
+}
+
 /// The largest count that a single call can plausibly have; a larger one is a broken line.
 pub const MAX_COUNT: i64 = 1_000_000_000_000;
 
