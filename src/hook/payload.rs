@@ -3,7 +3,7 @@
 //! A field of the wrong type costs that field. Bytes that are no UTF-8 and halves of surrogate pairs, which no Rust
 //! string can hold, are replaced before a payload is given up.
 
-use crate::journal::foreign::{from_object, text};
+use crate::journal::foreign::{document, text};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -33,9 +33,9 @@ pub struct Payload<'a> {
 /// # Errors
 /// When it is not a JSON object even after mending.
 pub fn parse<'a>(bytes: &'a [u8], mended: &'a mut String) -> Result<Payload<'a>, serde_json::Error> {
-    from_object(bytes).or_else(|_| {
+    document(bytes).or_else(|_| {
         *mended = mend(bytes);
-        from_object(mended.as_bytes())
+        document(mended.as_bytes())
     })
 }
 

@@ -10,17 +10,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Parses bytes that must be one JSON object: serde alone would take an array for a struct, field by field.
-///
-/// # Errors
-/// When the bytes are not JSON, or not an object.
-pub fn from_object<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_json::Error> {
-    let mut from = serde_json::Deserializer::from_slice(bytes);
-    let found: Option<T> = object(&mut from)?;
-    from.end()?;
-    found.ok_or_else(|| serde::de::Error::custom("not an object"))
-}
-
 /// A string, else `None`.
 ///
 /// # Errors
@@ -59,6 +48,15 @@ pub fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Resul
 /// When the value is not JSON.
 pub fn wanted<'de, D: Deserializer<'de>, W: Wants<'de>>(from: D) -> Result<Option<W>, D::Error> {
     from.deserialize_any(Lenient::<W>::new())
+}
+
+/// A whole document that is an object. An array of fields in their order, which serde takes for a struct too, is none.
+///
+/// # Errors
+/// When it is not JSON, or another JSON value.
+pub fn document<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Result<T, serde_json::Error> {
+    let Maybe(object) = serde_json::from_slice(json)?;
+    object.ok_or_else(|| serde::de::Error::custom("not a JSON object"))
 }
 
 /// The largest count that a single call can plausibly have; a larger one is a broken line.

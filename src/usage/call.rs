@@ -3,7 +3,6 @@
 use super::tokens::Tokens;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
 /// The identity of a call: a hash of the runtime's own identity for it, never of a request id (gateways omit it).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -118,25 +117,24 @@ pub struct Call {
 
 impl Call {
     /// Merges two observations of one call (transcript formats §1, exact dedupe): if exactly one of them is on the
-    /// main chain its counters stand, otherwise each counter is the larger one; owner, model, agent and time are those
-    /// of the earliest line that names its model. `name_order` breaks a tie of times.
+    /// main chain its counters stand, otherwise each counter is the larger one; owner, model, agent and time come
+    /// together from the earliest line that names a model. Nothing is filled in from another line: what the first
+    /// of three would take from the second or the third would depend on their order. `name_order` breaks ties.
     #[must_use]
-    pub fn merge(&self, other: &Self, name_order: impl Fn(Name, Name) -> Ordering) -> Self {
+    pub fn merge(&self, other: &Self, name_order: impl Fn(Name, Name) -> std::cmp::Ordering) -> Self {
         let main = (self.traits.has(Traits::MAIN_CHAIN), other.traits.has(Traits::MAIN_CHAIN));
         let tokens = match main {
             (true, false) => self.tokens,
             (false, true) => other.tokens,
             _ => self.tokens.max(other.tokens),
         };
-        // A total order, so that the first of many lines is the same whichever two are compared first.
-        let names =
-            |a: Name, b: Name| (a == Name::NONE).cmp(&(b == Name::NONE)).then_with(|| name_order(a, b));
-        let order = (self.model == Name::NONE)
-            .cmp(&(other.model == Name::NONE))
-            .then_with(|| self.at_ms.unwrap_or(i64::MAX).cmp(&other.at_ms.unwrap_or(i64::MAX)))
-            .then_with(|| names(self.session, other.session))
-            .then_with(|| names(self.model, other.model))
-            .then_with(|| names(self.agent, other.agent));
+        let rank = |call: &Self| (call.model == Name::NONE, call.at_ms.is_none(), call.at_ms);
+        let order = rank(self)
+            .cmp(&rank(other))
+            .then_with(|| (self.session == Name::NONE).cmp(&(other.session == Name::NONE)))
+            .then_with(|| name_order(self.session, other.session))
+            .then_with(|| name_order(self.model, other.model))
+            .then_with(|| name_order(self.agent, other.agent));
         let first = if order.is_le() { self } else { other };
         Self { tokens, traits: Traits(self.traits.0 | other.traits.0), ..*first }
     }

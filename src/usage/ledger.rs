@@ -191,6 +191,25 @@ mod tests {
     }
 
     #[test]
+    fn a_line_without_a_time_lends_its_names_to_no_other() {
+        let at = |at_ms: Option<i64>, session: Option<&'static str>| Observation {
+            key: CallKey::of(&[b"m"]),
+            session: session.map(Into::into),
+            model: Some("m".into()),
+            agent: None,
+            at_ms,
+            tokens: Tokens::default(),
+            traits: Traits::default(),
+        };
+        let lines = [at(Some(0), None), at(None, Some("b")), at(None, Some("a"))];
+        let expected = answer(&lines);
+        for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            assert_eq!(answer(&order.map(|place: usize| lines[place].clone())), expected, "{order:?}");
+        }
+        assert_eq!((expected[0].1, expected[0].3.as_str()), (Some(0), " m"));
+    }
+
+    #[test]
     fn the_main_chain_stands_against_a_replay() {
         let at = |main: bool, input: i64| Observation {
             key: CallKey::of(&[b"m"]),

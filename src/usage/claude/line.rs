@@ -11,7 +11,7 @@
 use super::super::call::{CallKey, Observation, Traits};
 use super::super::tokens::Tokens;
 use crate::journal::foreign::{
-    Count, Maybe, NotACount, Wants, flag, from_object, object, objects, text, wanted,
+    Count, Maybe, NotACount, Wants, document, flag, object, objects, text, wanted,
 };
 use crate::journal::lines::Line;
 use serde::Deserialize;
@@ -65,7 +65,7 @@ pub struct Prompt<'a> {
 pub fn parse<'a>(line: &Line<'a>, place: Place<'a>) -> Parsed<'a> {
     // Windows editors begin a file with a byte order mark.
     let json = line.bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line.bytes);
-    let Ok(raw) = from_object::<RawLine<'a>>(json) else {
+    let Ok(raw) = document::<RawLine<'a>>(json) else {
         let holds_usage = memchr::memmem::find(line.bytes, b"\"usage\"").is_some();
         return if holds_usage && !line.open { Parsed::Unreadable } else { Parsed::Other };
     };

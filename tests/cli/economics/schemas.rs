@@ -185,6 +185,7 @@ fn the_record_of_a_hook_is_what_the_schemas_say_and_not_complete_when_a_call_was
     env.hook(&stop);
     std::fs::write(&transcript, call("a", "5") + &call("b", "6") + &call("c", "-1")).unwrap();
     env.hook(&stop);
+    assert_eq!(env.log(), "");
     let records = env.records();
     let found: Vec<_> = records
         .iter()

@@ -64,9 +64,11 @@ fn agrees(theirs: &Value, ours: &Value) -> bool {
     total && ours["by_model"].as_object().unwrap().len() == models.len() && models.iter().all(same)
 }
 
-/// Our answer where it is not that of flow-agents 6.x: input and output tokens of `claude-opus-4-8` and the cost,
-/// or nothing.
-fn different() -> Vec<(usize, Option<(i64, i64, f64)>)> {
+/// Input and output tokens of `claude-opus-4-8` and the cost; `None` when nothing was billed.
+type Answer = Option<(i64, i64, f64)>;
+
+/// The rows in which our answer is not that of flow-agents 6.x.
+fn different() -> Vec<(usize, Answer)> {
     // 1,000 × 5 + 100 × 25 = 7,500
     let first_line = Some((1_000, 100, 0.0075));
     vec![

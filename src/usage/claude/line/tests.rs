@@ -61,6 +61,11 @@ fn what_a_line_is() {
         (with("/type", json!("user")), "prompt"),
         (with("/type", json!("summary")), "other"),
         (with("/type", json!(7)), "other"),
+        (
+            json!(["assistant", "s1", "u1", null, null, 0, 0, 0, null, null, {"usage": {"input_tokens": 9}}]),
+            "unreadable",
+        ),
+        (json!([1]), "other"),
         (with("/message/usage/input_tokens", json!("1")), "unreadable"),
         (with("/message/usage/cache_creation", json!({"ephemeral_1h_input_tokens": -1})), "unreadable"),
         (
