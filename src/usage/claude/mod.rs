@@ -4,6 +4,7 @@
 //! - [`layout`]: which files belong to a home or to a session.
 //! - [`read`]: files to observations.
 
+mod excerpt;
 pub mod layout;
 pub mod line;
 pub mod read;

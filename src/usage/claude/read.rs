@@ -1,5 +1,6 @@
 //! A transcript file to observations.
 
+use super::excerpt::Excerpt;
 use super::line::{Parsed, Place, Prompt, parse};
 use crate::journal::lines::{self, Line};
 use crate::usage::call::Observation;
@@ -42,8 +43,16 @@ pub fn transcript(
         Want::CallsAndPrompts => b"\"us",
     };
     let mut found = 0_u64;
+    let mut excerpt = Excerpt::new();
     let progress = lines::for_each(file, from, needle, |line| {
-        found += u64::from(deliver(&line, place, to, diagnostics));
+        if let Some(bytes) = excerpt.of(line.bytes)
+            && let Parsed::Calls(calls) = parse(&Line { bytes, ..line }, place)
+        {
+            calls.into_iter().for_each(|call| to.call(call));
+            found += 1;
+        } else {
+            found += u64::from(deliver(&line, place, to, diagnostics));
+        }
     })?;
     if progress.overlong > 0 {
         // A prompt may be as long as its images are: only what can hold usage is missed.
