@@ -6,10 +6,9 @@ use crate::pricing;
 use crate::report::usage::Usage;
 use crate::settings::env::vars;
 use crate::settings::{PricingSettings, Settings};
-use crate::sys::files;
-use crate::usage::claude::line::{HOST, Prompt};
-use crate::usage::claude::{layout, read};
-use crate::usage::{Diagnostics, Ledger, Observation};
+use crate::usage::claude::line::HOST;
+use crate::usage::claude::{bulk, layout};
+use crate::usage::{Diagnostics, Ledger};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 
@@ -46,8 +45,7 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     for warning in &prices.warnings {
         writeln!(context.err, "tally: {warning}")?;
     }
-    let mut diagnostics = Diagnostics::default();
-    let ledger = read_all(&transcripts(args, context)?, context.watched, &mut diagnostics);
+    let (ledger, diagnostics) = read_all(&transcripts(args, context)?, context.watched);
     let usage = Usage::of(&ledger, &prices.registry, diagnostics);
     if args.json {
         serde_json::to_writer_pretty(&mut *context.out, &usage).map_err(std::io::Error::from)?;
@@ -83,19 +81,11 @@ fn transcripts(args: &Args, context: &Context<'_>) -> Result<Vec<PathBuf>, Failu
     Ok(layout::transcripts_below(layout::roots(&home, config_dirs).iter().map(PathBuf::as_path)))
 }
 
-fn read_all(paths: &[PathBuf], watched: bool, diagnostics: &mut Diagnostics) -> Ledger {
-    let mut calls = Calls(Ledger::new());
-    let sizes: Vec<u64> = paths.iter().map(|path| path.metadata().map_or(0, |file| file.len())).collect();
-    let bar = progress(sizes.iter().sum(), watched);
-    for (path, size) in paths.iter().zip(sizes) {
-        let read = files::open_regular(path).and_then(|mut file| {
-            read::transcript(&mut file, 0, layout::place(path), read::Want::Calls, &mut calls, diagnostics)
-        });
-        diagnostics.unreadable_files += u64::from(read.is_err());
-        bar.inc(size);
-    }
+fn read_all(paths: &[PathBuf], watched: bool) -> (Ledger, Diagnostics) {
+    let bar = progress(bulk::size(paths), watched);
+    let read = bulk::read(paths, |bytes| bar.inc(bytes));
     bar.finish_and_clear();
-    calls.0
+    read
 }
 
 fn progress(bytes: u64, watched: bool) -> ProgressBar {
@@ -104,14 +94,4 @@ fn progress(bytes: u64, watched: bool) -> ProgressBar {
     }
     let style = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes}");
     ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
-struct Calls(Ledger);
-
-impl read::Receiver for Calls {
-    fn call(&mut self, seen: Observation<'_>) {
-        self.0.observe(&seen);
-    }
-
-    fn prompt(&mut self, _seen: Prompt<'_>) {}
 }

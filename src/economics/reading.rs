@@ -129,7 +129,7 @@ impl Reading {
         let mut diagnostics = Diagnostics::default();
         let offset = read::transcript(
             &mut file,
-            from,
+            from..u64::MAX,
             place,
             read::Want::CallsAndPrompts,
             &mut receiver,

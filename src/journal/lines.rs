@@ -8,7 +8,8 @@
 
 use memchr::{memchr, memmem, memrchr};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 /// The longest line that is looked at, in bytes.
 pub const MAX_LINE: usize = 8 << 20;
@@ -43,18 +44,32 @@ pub fn for_each(
     file: &mut File,
     from: u64,
     needle: &[u8],
+    yielded: impl FnMut(Line<'_>),
+) -> io::Result<Progress> {
+    for_each_in(file, from..u64::MAX, needle, yielded)
+}
+
+/// As [`for_each`], up to the end of `span`, which is the start of a line or lies behind the file.
+///
+/// # Errors
+/// As [`for_each`].
+pub fn for_each_in(
+    file: &mut File,
+    span: Range<u64>,
+    needle: &[u8],
     mut yielded: impl FnMut(Line<'_>),
 ) -> io::Result<Progress> {
     let finder = memmem::Finder::new(needle);
-    file.seek(SeekFrom::Start(from))?;
+    file.seek(SeekFrom::Start(span.start))?;
+    let mut spanned = file.take(span.end.saturating_sub(span.start));
     let mut buffer: Vec<u8> = Vec::with_capacity(2 * CHUNK);
-    let mut base = from;
+    let mut base = span.start;
     let mut overlong = 0;
     let mut skipping = false;
     let mut hit = false;
     loop {
         let filled = buffer.len();
-        let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut buffer)?;
+        let read = spanned.by_ref().take(CHUNK as u64).read_to_end(&mut buffer)?;
         if read == 0 {
             break;
         }
@@ -89,6 +104,30 @@ pub fn for_each(
         yielded(Line { bytes: &buffer, offset: base, open: true });
     }
     Ok(Progress { offset: base, overlong })
+}
+
+/// Cuts `file`, of `length` bytes, into spans of about `size` bytes that each start and end with a line; the last one
+/// is open.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn spans(file: &mut File, length: u64, size: u64) -> io::Result<Vec<Range<u64>>> {
+    let mut spans = vec![];
+    let mut start = 0;
+    while length.saturating_sub(start) > 2 * size {
+        let end = line_after(file, start + size)?;
+        spans.push(start..end);
+        start = end;
+    }
+    spans.push(start..u64::MAX);
+    Ok(spans)
+}
+
+/// The start of the first line that begins behind `offset`; the end of the file if there is none.
+fn line_after(file: &mut File, offset: u64) -> io::Result<u64> {
+    file.seek(SeekFrom::Start(offset))?;
+    let passed = BufReader::new(file).skip_until(b'\n')?;
+    Ok(offset + passed as u64)
 }
 
 /// Yields the lines of `whole`, each ending in a newline, that the finder hits.
@@ -154,6 +193,21 @@ mod tests {
             let progress = for_each(&mut file, 0, b"xx", |line| yielded.push(line.offset)).unwrap();
             assert_eq!(yielded, [bytes.len() as u64 - 3]);
             assert_eq!(progress, Progress { offset: bytes.len() as u64, overlong });
+        }
+    }
+
+    #[test]
+    fn spans_cover_each_line_once() {
+        let text: String = (0..500).map(|n| format!("{n}x{}\n", "-".repeat(n % 37))).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        for size in [1, 7, 100, 5_000, 1 << 20] {
+            let mut lines = vec![];
+            for span in spans(&mut file, text.len() as u64, size).unwrap() {
+                for_each_in(&mut file, span, b"x", |line| lines.push(line.bytes.to_vec())).unwrap();
+            }
+            let expected: Vec<&[u8]> = text.lines().map(str::as_bytes).collect();
+            assert_eq!(lines, expected, "{size}");
         }
     }
 

@@ -7,6 +7,7 @@ use crate::usage::call::Observation;
 use crate::usage::diagnostics::Diagnostics;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 
 /// What a read is after: most lines are text, and a line that is not wanted is never parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,13 +26,13 @@ pub trait Receiver {
     fn prompt(&mut self, seen: Prompt<'_>);
 }
 
-/// Reads `file` from byte `from` on and returns the offset at which the next read starts.
+/// Reads the lines of `file` in `span`, and returns the offset at which the next read starts.
 ///
 /// # Errors
 /// When the file cannot be read.
 pub fn transcript(
     file: &mut File,
-    from: u64,
+    span: Range<u64>,
     place: Place<'_>,
     want: Want,
     to: &mut impl Receiver,
@@ -44,7 +45,7 @@ pub fn transcript(
     };
     let mut found = 0_u64;
     let mut excerpt = Excerpt::new();
-    let progress = lines::for_each(file, from, needle, |line| {
+    let progress = lines::for_each_in(file, span.clone(), needle, |line| {
         if let Some(bytes) = excerpt.of(line.bytes)
             && let Parsed::Calls(calls) = parse(&Line { bytes, ..line }, place)
         {
@@ -56,11 +57,12 @@ pub fn transcript(
     })?;
     if progress.overlong > 0 {
         // A prompt may be as long as its images are: only what can hold usage is missed.
-        diagnostics.unreadable_lines += lines::for_each(file, from, b"\"usage\"", |_| ())?.overlong;
+        diagnostics.unreadable_lines +=
+            lines::for_each_in(file, span.clone(), b"\"usage\"", |_| ())?.overlong;
     }
     if found == 0 {
         // A key may be written with an escape. Only a file whose plain keys say nothing is worth this second look.
-        lines::for_each(file, from, b"assistant", |line| {
+        lines::for_each_in(file, span, b"assistant", |line| {
             if memchr::memmem::find(line.bytes, b"\"usage\"").is_none() {
                 deliver(&line, place, to, &mut Diagnostics::default());
             }

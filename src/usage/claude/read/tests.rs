@@ -32,7 +32,7 @@ fn read(bytes: &[u8], from: u64, want: Want) -> (Vec<(&'static str, i64)>, u64, 
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
     let (mut to, mut diagnostics) = (Delivered::default(), Diagnostics::default());
-    let offset = transcript(&mut file, from, PLACE, want, &mut to, &mut diagnostics).unwrap();
+    let offset = transcript(&mut file, from..u64::MAX, PLACE, want, &mut to, &mut diagnostics).unwrap();
     (to.0, offset, diagnostics)
 }
 
