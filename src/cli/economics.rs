@@ -96,7 +96,7 @@ fn record(args: RecordArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
     };
     let stopped =
         event::record(&event, &named, &settings, cwd).map_err(|error| Failure::Failed(error.to_string()))?;
-    let woken = errand::wake(context.env, &settings, stopped.queued);
+    let woken = errand::wake(context.env, &settings);
     let said = stopped.warnings.into_iter().chain(settings.warnings);
     let said = said.chain(stopped.handoff.map(|error| error.to_string()));
     for line in said.chain(woken.err().map(|error| error.to_string())) {
@@ -106,7 +106,7 @@ fn record(args: RecordArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
 }
 
 fn show(args: &ShowArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
-    let path = Settings::load(context.env, context.cwd).economics_log;
+    let path = context.settings()?.economics_log;
     let mut records: Vec<Record> = vec![];
     let needle = format!("\"{}\"", crate::economics::record::SCHEMA);
     let read = journal::log::read(&path, needle.as_bytes(), |line| {

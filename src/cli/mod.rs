@@ -59,6 +59,17 @@ struct Context<'a> {
     watched: bool,
 }
 
+impl Context<'_> {
+    /// The settings of this run; what the user should know of them goes to standard error.
+    fn settings(&mut self) -> io::Result<Settings> {
+        let settings = Settings::load(self.env, self.cwd);
+        for warning in &settings.warnings {
+            writeln!(self.err, "tally: {warning}")?;
+        }
+        Ok(settings)
+    }
+}
+
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -75,6 +86,9 @@ pub fn main() -> ExitCode {
         hook::run(&env, args.get(2..).unwrap_or_default(), &cwd);
         return ExitCode::SUCCESS;
     }
+    if args.get(1).is_some_and(|verb| verb == "__generate") {
+        return ExitCode::from(generate(&mut io::stdout()));
+    }
     if args.get(1).is_some_and(|verb| verb == "__relay") {
         crate::hook::errand::worker(&env, &cwd);
         return ExitCode::SUCCESS;
@@ -90,6 +104,11 @@ pub fn main() -> ExitCode {
     ExitCode::from(dispatch(cli.command, &env, &cwd))
 }
 
+/// `tally __generate`: the generated page of the environment, for docs/environment.md.
+fn generate(out: &mut dyn Write) -> u8 {
+    u8::from(write!(out, "{}", crate::settings::env::generated_page()).is_err())
+}
+
 fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
     let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
     let width = env
@@ -103,18 +122,18 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
         Command::Economics(args) => economics::run(args, &mut context),
         Command::Usage(args) => usage::run(&args, &mut context),
         Command::Demo(args) => demo::run(&args, &mut context),
-        Command::Pricing(args) => {
-            let prices = Settings::load(env, cwd).pricing;
-            pricing::run(&args, context.out, context.err, &prices).map_err(Failure::from)
-        }
+        Command::Pricing(args) => context
+            .settings()
+            .and_then(|settings| pricing::run(&args, context.out, context.err, &settings.pricing))
+            .map_err(Failure::from),
         Command::Project(args) => {
             let (label, home) = (env.get(&vars::FLOW_AGENTS_PROJECT), env.path(&vars::HOME));
             project::run(&args, label, home, context.out, context.err).map_err(Failure::from)
         }
-        Command::Relay(args) => {
-            let data_dir = Settings::load(env, cwd).data_dir;
-            relay::run(&args, &data_dir, env, context.out, context.err).map_err(Failure::from)
-        }
+        Command::Relay(args) => context
+            .settings()
+            .and_then(|settings| relay::run(&args, &settings, env, context.out, context.err))
+            .map_err(Failure::from),
     };
     let flushed = context.out.flush();
     match done.and_then(|code| flushed.map(|()| code).map_err(Failure::from)) {

@@ -1,7 +1,6 @@
 //! `tally relay status | flush | listen`: what is on its way, sent now, or shown instead of sent.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -10,7 +9,9 @@ use serde_json::Value;
 use crate::relay::outbox::Error;
 use crate::relay::receiver::{Received, Receiver};
 use crate::relay::{self, Status};
+use crate::settings::Settings;
 use crate::settings::env::Env;
+use crate::settings::switch::Switch;
 
 /// How often `listen` looks whether its output is still read.
 const POLL: Duration = Duration::from_secs(3600);
@@ -50,24 +51,26 @@ enum Command {
     },
 }
 
-/// Runs the command on the outbox under `data_dir` and returns the exit code.
+/// Runs the command on the outbox of these settings and returns the exit code.
 ///
 /// # Errors
 /// When `out` or `err` cannot be written.
 pub(super) fn run(
     args: &RelayArgs,
-    data_dir: &Path,
+    settings: &Settings,
     env: &Env,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
+    let data_dir = &settings.data_dir;
+    let switch = &settings.economics_relay;
     match args.command {
         Command::Status { json } => match relay::status(data_dir) {
-            Ok(status) => show(&status, json, out).map(|()| 0),
+            Ok(status) => show(&status, switch, json, out).map(|()| 0),
             Err(error) => failed(&error, err),
         },
         Command::Flush { timeout, json } => match relay::flush(data_dir, env, Duration::from_secs(timeout)) {
-            Ok(status) => show(&status, json, out).map(|()| u8::from(status.pending > 0)),
+            Ok(status) => show(&status, switch, json, out).map(|()| u8::from(status.pending > 0)),
             Err(error) => failed(&error, err),
         },
         Command::Listen { port, json } => match Receiver::start(port) {
@@ -85,11 +88,28 @@ fn failed(error: &Error, err: &mut dyn Write) -> io::Result<u8> {
     Ok(1)
 }
 
-fn show(status: &Status, json: bool, out: &mut dyn Write) -> io::Result<()> {
+/// The books, and whether anything is added to them.
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    status: &'a Status,
+    relay: Relay<'a>,
+}
+
+/// Whether the economics of runs are relayed, and why.
+#[derive(serde::Serialize)]
+struct Relay<'a> {
+    on: bool,
+    reason: &'a str,
+}
+
+fn show(status: &Status, switch: &Switch, json: bool, out: &mut dyn Write) -> io::Result<()> {
     if json {
-        serde_json::to_writer_pretty(&mut *out, status)?;
+        let relay = Relay { on: switch.on, reason: &switch.reason };
+        serde_json::to_writer_pretty(&mut *out, &Answer { status, relay })?;
         return writeln!(out);
     }
+    writeln!(out, "the relay is {}: {}", if switch.on { "on" } else { "off" }, switch.reason)?;
     let Status { enqueued, delivered, rejected, evicted, pending, .. } = status;
     writeln!(
         out,

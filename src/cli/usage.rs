@@ -4,8 +4,8 @@ use super::Context;
 use super::failure::Failure;
 use crate::pricing;
 use crate::report::usage::Usage;
+use crate::settings::PricingSettings;
 use crate::settings::env::vars;
-use crate::settings::{PricingSettings, Settings};
 use crate::usage::claude::line::HOST;
 use crate::usage::claude::{bulk, layout};
 use crate::usage::{Diagnostics, Ledger};
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     if let Some(host) = args.host.as_deref().filter(|host| *host != HOST) {
         return Err(Failure::Usage(format!("unknown host {host:?}; transcripts of {HOST} can be read")));
     }
-    let configured = Settings::load(context.env, context.cwd).pricing;
+    let configured = context.settings()?.pricing;
     let named = args.pricing.as_ref().map(|path| context.cwd.join(path));
     let prices = pricing::load(&PricingSettings { file: named.or(configured.file.clone()), ..configured });
     for warning in &prices.warnings {

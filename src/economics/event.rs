@@ -124,9 +124,9 @@ pub fn record(event: &[u8], named: &Named, settings: &Settings, cwd: &Path) -> R
         },
     };
     let record = (before.sequence == 0 || has_news(&facts)).then(|| usage.complete(assemble(&facts)));
-    let (queued, handoff) = write(&mut journal, record.as_ref(), settings)?;
+    let handoff = write(&mut journal, record.as_ref(), settings)?;
     let warnings = [task.warnings, dispatched.warnings].concat();
-    Ok(Stopped { record, queued, handoff, warnings })
+    Ok(Stopped { record, handoff, warnings })
 }
 
 /// What the journal holds of the session.

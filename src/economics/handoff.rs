@@ -26,15 +26,14 @@ pub fn prepare(journal: &Journal) -> io::Result<()> {
     }
 }
 
-/// Queues what lies between cursor and end; returns how many records were queued. Records that start before
-/// `fresh_from` were left behind by an earlier hook and may be queued already.
+/// Queues what lies between cursor and end. Records that start before `fresh_from` were left behind by an earlier hook
+/// and may be queued already.
 ///
 /// # Errors
 /// When journal or outbox cannot be read or written; the cursor then stays, and the next hook tries again.
-pub fn hand_on(journal: &mut Journal, settings: &Settings, fresh_from: u64) -> Result<usize, HandoffError> {
+pub fn hand_on(journal: &mut Journal, settings: &Settings, fresh_from: u64) -> Result<(), HandoffError> {
     let end = journal.log.length();
     let from = journal.cursor()?.unwrap_or(end);
-    let mut queued = 0;
     if settings.economics_relay.on {
         let mut waiting = vec![];
         let needle = format!("\"{SCHEMA}\"");
@@ -44,11 +43,11 @@ pub fn hand_on(journal: &mut Journal, settings: &Settings, fresh_from: u64) -> R
             );
         })?;
         for (record, start, length) in waiting {
-            queued += usize::from(queue(&record, start + length as u64 + 1, settings, start < fresh_from)?);
+            queue(&record, start + length as u64 + 1, settings, start < fresh_from)?;
         }
     }
     journal.set_cursor(end)?;
-    Ok(queued)
+    Ok(())
 }
 
 fn queue(
@@ -56,15 +55,15 @@ fn queue(
     journal_end: u64,
     settings: &Settings,
     left_behind: bool,
-) -> Result<bool, HandoffError> {
-    let Some(destination) = &settings.destination else { return Ok(false) };
-    let Some(endpoint) = &destination.economics else { return Ok(false) };
+) -> Result<(), HandoffError> {
+    let Some(destination) = &settings.destination else { return Ok(()) };
+    let Some(endpoint) = &destination.economics else { return Ok(()) };
     // A record that was made for another tenant is not this destination's, whatever is configured now.
     if record.is_without_signal() || record.tenant_id != destination.tenant {
-        return Ok(false);
+        return Ok(());
     }
     if left_behind && outbox::contains(&settings.data_dir, &record.run_id, PATIENCE)? {
-        return Ok(false);
+        return Ok(());
     }
     let entry = Entry {
         id: record.run_id.clone(),
@@ -78,7 +77,7 @@ fn queue(
         body: Entry::body(&serde_json::to_string(&record.for_console()).map_err(io::Error::from)?)?,
     };
     outbox::enqueue(&settings.data_dir, &entry, PATIENCE)?;
-    Ok(true)
+    Ok(())
 }
 
 /// Why records stay where they are for now.

@@ -71,8 +71,6 @@ pub(super) fn at(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> RunE
 pub struct Stopped {
     /// The record, if there was anything new.
     pub record: Option<Record>,
-    /// Whether records were queued for the Console.
-    pub queued: usize,
     /// Why records could not be queued, if they could not.
     pub handoff: Option<HandoffError>,
     /// What the user should know, one line each.
@@ -159,7 +157,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
         diagnostics: news.diagnostics.clone(),
     };
     let record = (head.sequence == 0 || has_news(&facts)).then(|| assemble(&facts));
-    let (queued, handoff) = write(&mut journal, record.as_ref(), settings)?;
+    let handoff = write(&mut journal, record.as_ref(), settings)?;
     if let Some(record) = &record {
         head.journal_end = journal.log.length();
         head.record(record);
@@ -168,12 +166,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     } else if news.moved {
         commit(&mut session, &news.bill.calls, head, Durability::Written)?;
     }
-    Ok(Stopped {
-        record,
-        queued,
-        handoff,
-        warnings: [news.warnings, task.warnings, dispatched.warnings].concat(),
-    })
+    Ok(Stopped { record, handoff, warnings: [news.warnings, task.warnings, dispatched.warnings].concat() })
 }
 
 /// Opens the journal, locked.
@@ -191,17 +184,14 @@ pub(super) fn write(
     journal: &mut Journal,
     record: Option<&Record>,
     settings: &Settings,
-) -> Result<(usize, Option<HandoffError>), RunError> {
+) -> Result<Option<HandoffError>, RunError> {
     let wrong = || at(settings.economics_log.display());
     handoff::prepare(journal).map_err(wrong())?;
     let fresh_from = journal.log.length();
     if let Some(record) = record {
         journal.append(&line(record)?).map_err(wrong())?;
     }
-    Ok(match handoff::hand_on(journal, settings, fresh_from) {
-        Ok(queued) => (queued, None),
-        Err(error) => (0, Some(error)),
-    })
+    Ok(handoff::hand_on(journal, settings, fresh_from).err())
 }
 
 /// What the transcripts add, and what was met in reading them.
@@ -227,7 +217,8 @@ impl News {
                 ..RunDiagnostics::default()
             };
             let (bill, agent_types) = Default::default();
-            return Ok(Self { bill, agent_types, diagnostics, moved: false, warnings: vec![] });
+            let warnings = diagnostics.usage_unknown.iter().cloned().collect();
+            return Ok(Self { bill, agent_types, diagnostics, moved: false, warnings });
         };
         let before = head.files.clone();
         let (reading, bill) = bill(subject, transcript, session, head, task)?;

@@ -18,11 +18,11 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest registry that is fetched.
 const MAX_REGISTRY: usize = 4 << 20;
 
-/// Wakes the relay if records were queued or the price registry is due.
+/// Wakes the relay if anything is in the outbox, or the price registry is due.
 ///
 /// # Errors
 /// When the relay cannot be started; the records are safe, and the next hook tries again.
-pub fn wake(env: &Env, settings: &Settings, queued: usize) -> Result<(), Error> {
+pub fn wake(env: &Env, settings: &Settings) -> Result<(), Error> {
     // The worker works in the data directory, which need not lie in the workspace.
     let env = env.with(&vars::TELEMETRY_WORKSPACE_ROOT, settings.workspace.root.as_os_str());
     if settings.pricing.url.is_some() && pricing::cached_copy_is_stale(&settings.pricing, clock::now_ms()) {
@@ -31,7 +31,8 @@ pub fn wake(env: &Env, settings: &Settings, queued: usize) -> Result<(), Error> 
         }
         return relay::wake_for_errand(&settings.data_dir, &env);
     }
-    if queued == 0 {
+    // What was queued before the relay was switched off stays where it is.
+    if !settings.economics_relay.on {
         return Ok(());
     }
     relay::wake(&settings.data_dir, &env, settings.foreground)

@@ -47,7 +47,11 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
 
 /// Writes one line to the log of the workspace that `cwd` is in.
 pub fn complain(env: &Env, cwd: &Path, text: &str) {
-    notes::note(&Settings::load(env, cwd).data_dir, text);
+    let mut settings = Settings::load(env, cwd);
+    // Without a place for it there is nobody left to tell.
+    if settings.enabled && settings.prepare().is_ok() {
+        notes::note(&settings.data_dir, text);
+    }
 }
 
 /// The events at which economics happens.
@@ -99,7 +103,7 @@ fn act(
         Moment::SubagentStop => run::advance(&subject).map_err(wrong),
         Moment::Stop | Moment::End => {
             let stopped = run::stop(&subject, moment == Moment::End).map_err(wrong)?;
-            let woken = errand::wake(env, &settings, stopped.queued);
+            let woken = errand::wake(env, &settings);
             woken.map_err(|error| Complaint(format!("the relay was not woken: {error}")))?;
             let said = stopped.warnings.into_iter().chain(stopped.handoff.map(|error| error.to_string()));
             let said: Vec<String> = said.chain(settings.warnings.iter().cloned()).collect();

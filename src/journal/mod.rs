@@ -18,6 +18,7 @@ pub mod notes;
 
 pub use log::{Durability, Log};
 
+use crate::settings::defaults::DEFAULTS;
 use crate::sys::lock::Lock;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use std::time::Duration;
 
 /// The largest record, in bytes without its newline (reliability reference §2: a write of this size is never torn by
 /// `kill -9`).
-pub const MAX_RECORD: usize = 256 * 1024;
+pub const MAX_RECORD: usize = DEFAULTS.relay.record_max_bytes as usize;
 
 /// A journal, open and locked; dropping it lets go.
 #[derive(Debug)]

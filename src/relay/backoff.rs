@@ -11,17 +11,19 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::settings::defaults::DEFAULTS;
+
 use super::classify::{Blame, Class, MAX_RETRY_AFTER_MS, Verdict};
 
-const FIRST_MS: i64 = 500;
+const FIRST_MS: i64 = DEFAULTS.relay.backoff_first_ms as i64;
 /// The longest back-off of an origin.
-pub const MAX_MS: i64 = 60_000;
+pub const MAX_MS: i64 = DEFAULTS.relay.backoff_max_ms as i64;
 /// The longest back-off of a record that fails while others pass.
-const MAX_WHILE_OTHERS_PASS_MS: i64 = 5_000;
+const MAX_WHILE_OTHERS_PASS_MS: i64 = DEFAULTS.relay.backoff_lone_max_ms as i64;
 /// How long a refused credential is left alone before one request probes it again.
 pub const PROBE_MS: i64 = 15 * 60 * 1000;
-const GIVE_UP_ATTEMPTS: u32 = 8;
-const GIVE_UP_AFTER_DELIVERY: u32 = 3;
+const GIVE_UP_ATTEMPTS: u32 = DEFAULTS.relay.reject_after_attempts;
+const GIVE_UP_AFTER_DELIVERY: u32 = DEFAULTS.relay.reject_after_others_delivered;
 
 /// A stored time before which nothing is sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

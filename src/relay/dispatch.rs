@@ -13,12 +13,13 @@ use super::outbox::{Entry, Error, Fate, Guard, Hold, Key, Ledger};
 use super::queue::{Item, Queue, Route, origin_deadline};
 use super::transport::{self, NoAnswer, Reply, Transport};
 use super::worker::Budget;
+use crate::settings::defaults::DEFAULTS;
 use crate::settings::endpoint::Endpoint;
 use crate::settings::env::Env;
 use crate::sys::clock;
 
-const MAX_IN_FLIGHT: usize = 4;
-const MAX_PER_MINUTE: u32 = 6000;
+const MAX_IN_FLIGHT: usize = DEFAULTS.relay.requests_in_flight as usize;
+const MAX_PER_MINUTE: u32 = DEFAULTS.relay.requests_per_minute;
 const MINUTE: Duration = Duration::from_secs(60);
 /// The books are saved after this many outcomes, or after [`SAVE_EVERY`].
 const SAVE_AFTER: usize = 32;

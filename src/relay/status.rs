@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The books of an outbox. `enqueued = delivered + rejected + evicted + pending`, where `enqueued` is counted from lines
 /// and the others are booked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Status {
     /// Lines that were ever queued.
     pub enqueued: u64,
@@ -101,6 +101,9 @@ pub struct Waiting {
 /// # Errors
 /// When the outbox cannot be locked or read, or is from a newer version.
 pub fn status(data_dir: &Path) -> Result<Status, Error> {
+    if !outbox::exists(data_dir) {
+        return Ok(Status::default());
+    }
     let now_ms = clock::now_ms();
     let guard = Guard::acquire(data_dir, PATIENCE)?;
     let (state, mut pending) = guard.look(now_ms)?;

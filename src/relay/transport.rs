@@ -11,11 +11,10 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response};
 
+use crate::settings::Timeouts;
 use crate::settings::endpoint::Endpoint;
 use crate::settings::secret::Secret;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const TIMEOUT: Duration = Duration::from_secs(5);
 /// The Console closes idle connections after 5 s (Console ingest §2); ours go first.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 const MAX_IDLE: usize = 4;
@@ -47,8 +46,9 @@ impl NoAnswer {
 }
 
 /// The clients, each built when it is first needed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Transport {
+    timeouts: Timeouts,
     /// `http`, which the endpoint allowlist lets through for loopback only.
     plain: OnceCell<Client>,
     /// `https` on this machine.
@@ -58,6 +58,12 @@ pub struct Transport {
 }
 
 impl Transport {
+    /// Clients with these time limits; none is built yet.
+    #[must_use]
+    pub fn new(timeouts: Timeouts) -> Self {
+        Self { timeouts, plain: OnceCell::new(), loopback: OnceCell::new(), remote: OnceCell::new() }
+    }
+
     /// A POST of `body`, ready for [`send`].
     ///
     /// # Errors
@@ -112,13 +118,13 @@ impl Transport {
         if let Some(client) = cell.get() {
             return Ok(client);
         }
-        let client = build(tls, endpoint.is_loopback()).map_err(no_answer)?;
+        let client = build(tls, endpoint.is_loopback(), self.timeouts).map_err(no_answer)?;
         Ok(cell.get_or_init(|| client))
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one door to the HTTP client")]
-fn build(tls: bool, loopback: bool) -> reqwest::Result<Client> {
+fn build(tls: bool, loopback: bool, timeouts: Timeouts) -> reqwest::Result<Client> {
     // Without an installed provider the builder panics. An error only says that one is installed already.
     drop(rustls::crypto::ring::default_provider().install_default());
     let mut builder = Client::builder()
@@ -126,8 +132,8 @@ fn build(tls: bool, loopback: bool) -> reqwest::Result<Client> {
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(TIMEOUT)
+        .connect_timeout(timeouts.connect)
+        .timeout(timeouts.total)
         .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_max_idle_per_host(MAX_IDLE);
     if loopback {

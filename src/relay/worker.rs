@@ -8,6 +8,7 @@ use super::backoff;
 use super::dispatch::Dispatcher;
 use super::outbox::{self, Error, Gate, Guard, Ledger, WorkerLock};
 use super::transport::{NoAnswer, Transport};
+use crate::settings::Timeouts;
 use crate::settings::endpoint::Endpoint;
 use crate::settings::env::Env;
 
@@ -108,7 +109,7 @@ pub fn run(data_dir: &Path, env: &Env, budget: Budget, errand: Option<Errand<'_>
         .enable_all()
         .build()
         .map_err(|source| Error::Io { path: data_dir.to_path_buf(), source })?;
-    let transport = Transport::default();
+    let transport = Transport::new(Timeouts::of(env));
     let mut dispatcher = Dispatcher::new(data_dir, env, &transport, ledger, budget, deadline);
     let ended = work(data_dir, &runtime, &mut dispatcher, lock, errand.map(|errand| (errand, &transport)));
     // A name look-up that hangs in its own thread must not keep the process.

@@ -16,7 +16,7 @@ pub fn table_of(records: &[Record], width: u16) -> String {
             record.task_slug.clone().unwrap_or_else(|| "–".to_owned()),
             record.model.clone().unwrap_or_else(|| "–".to_owned()),
             maybe_count(tokens(&record.cost.figures)),
-            money(record.cost.figures.estimated_cost_usd),
+            at_least(record),
             duration(record.time.wall_clock_s),
             count(record.defects.findings_by_severity.sum()),
         ]);
@@ -94,6 +94,16 @@ fn tokens(figures: &Figures) -> Option<i64> {
 fn when(record: &Record) -> String {
     let time = record.at.parse().ok().and_then(clock::rfc3339);
     time.map_or_else(|| "–".to_owned(), |time| time.get(..16).unwrap_or_default().replace('T', " "))
+}
+
+/// The cost; a sum that lacks something is a lower bound, and says so.
+fn at_least(record: &Record) -> String {
+    let cost = money(record.cost.figures.estimated_cost_usd);
+    if record.cost.complete || record.cost.figures.estimated_cost_usd.is_none() {
+        cost
+    } else {
+        format!("≥ {cost}")
+    }
 }
 
 /// `3723.5 s` → `1:02:03`.

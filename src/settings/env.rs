@@ -101,7 +101,7 @@ impl fmt::Debug for Env {
 pub fn generated_page() -> String {
     let mut page = String::from(
         "# Environment variables\n\n\
-         <!-- Generated from src/settings/env_vars.rs; `cargo run -- __generate docs` writes it again. -->\n\n\
+         <!-- Generated from src/settings/env_vars.rs; `cargo run -- __generate > docs/environment.md` writes it again. -->\n\n\
          Every variable that Tally reads. An empty value counts as unset. A switch takes `1`, `true`, `yes`, `on` or\n\
          `0`, `false`, `no`, `off`, in any case.\n",
     );
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(
             committed,
             generated_page(),
-            "docs/environment.md is stale: run `cargo run -- __generate docs`"
+            "docs/environment.md is stale: run `cargo run -- __generate > docs/environment.md`"
         );
     }
 }

@@ -213,6 +213,12 @@ impl PricingSettings {
 }
 
 impl Timeouts {
+    /// The limits of an environment.
+    #[must_use]
+    pub fn of(env: &Env) -> Self {
+        Self::load(env, &mut vec![])
+    }
+
     fn load(env: &Env, warnings: &mut Vec<String>) -> Self {
         let defaults = DEFAULTS.relay;
         let connect = &vars::CONSOLE_TELEMETRY_CONNECT_TIMEOUT_SECONDS;

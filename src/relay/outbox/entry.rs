@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Error;
+use crate::settings::defaults::DEFAULTS;
 
 /// The largest body that may be queued (DESIGN §4, G5).
-pub const MAX_BODY: usize = 256 * 1024;
+pub const MAX_BODY: usize = DEFAULTS.relay.record_max_bytes as usize;
 
 /// A queued record. It never holds a credential: `source` says where one is to be read when the record is sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -141,7 +141,9 @@ impl Ledger {
 
     /// Gives an entry up, keeping its line.
     pub fn reject_line(&mut self, key: Key, line: &[u8], reason: &str, status: Option<u16>, now_ms: i64) {
-        let attempts = self.state.history(key).map_or(0, |history| history.attempts);
+        // The try that was refused is not in the history yet; a line that was never sent has no status.
+        let earlier = self.state.history(key).map_or(0, |history| history.attempts);
+        let attempts = earlier.saturating_add(u32::from(status.is_some()));
         self.unsaved.push(Rejected::new(key, line, reason, status, attempts, now_ms));
         self.state.settle(key, Fate::Rejected);
     }

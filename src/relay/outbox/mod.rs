@@ -51,11 +51,12 @@ pub use state::{Fate, Hold, Key, Origin, State};
 #[cfg(test)]
 pub(crate) use entry::sample;
 
+use crate::settings::defaults::DEFAULTS;
 use crate::sys::files::create_dir_private;
 use crate::sys::lock::Lock;
 
 /// The outbox's size is kept under this; the oldest segments make room.
-const CAP: u64 = 64 * 1024 * 1024;
+const CAP: u64 = DEFAULTS.relay.outbox_max_bytes;
 /// A hook seals `current.jsonl` when it is larger than this; else the worker does.
 const SEAL_AT: u64 = 1024 * 1024;
 
@@ -164,6 +165,11 @@ pub fn contains(data_dir: &Path, id: &str, wait: Duration) -> Result<bool, Error
         }
     }
     Ok(false)
+}
+
+/// Whether anything was ever queued.
+pub(super) fn exists(data_dir: &Path) -> bool {
+    data_dir.join("outbox").is_dir()
 }
 
 /// Whether there is anything that is not settled, from names and sizes alone.
