@@ -300,3 +300,19 @@ fn a_price_registry_is_fetched_by_the_worker_and_used_by_the_next_hook() {
         );
     }
 }
+
+#[test]
+fn a_host_that_reads_to_the_end_does_not_wait_for_a_console_that_hangs() {
+    use std::io::Read;
+    let env = TestEnv::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    conf(&env, &format!("console_telemetry_url=http://{}\n", listener.local_addr().unwrap()));
+    let mut transcript = Transcript::new(&env, SESSION);
+    transcript.prompt().call("m1", OPUS, [1, 2, 3]);
+    // Returns when stdout and stderr are at their end. Nobody has answered the relay by then.
+    transcript.stop(&env);
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut start = [0; 13];
+    stream.read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"POST /records");
+}
