@@ -193,6 +193,11 @@ mod tests {
     fn scratch() -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
+        let marked = root.ancestors().find(|dir| dir.join(MARKER).exists());
+        assert_eq!(
+            marked, None,
+            "these tests need a temporary folder outside every workspace: this one has {MARKER}"
+        );
         (dir, root)
     }
 

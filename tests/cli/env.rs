@@ -15,6 +15,11 @@ pub(crate) struct TestEnv {
 impl TestEnv {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
+        let marked = root.path().ancestors().find(|dir| dir.join(".kontourai").exists());
+        assert_eq!(
+            marked, None,
+            "these tests need a temporary folder outside every workspace: this one has .kontourai"
+        );
         for dir in ["home", "project"] {
             std::fs::create_dir(root.path().join(dir)).unwrap();
         }
