@@ -57,8 +57,8 @@ pub struct Facts<'a> {
 #[must_use]
 pub fn has_news(facts: &Facts<'_>) -> bool {
     let now = task_totals(facts);
-    !facts.delta.sum.tokens.is_zero()
-        || facts.delta.sum.calls != 0
+    facts.delta.sum != Amount::default()
+        || facts.delta.by_model.iter().next().is_some()
         || now.as_ref().is_some_and(|now| now != facts.task_before)
 }
 

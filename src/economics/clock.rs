@@ -48,6 +48,15 @@ impl RunClock {
         (known && runs.iter().all(|(start, end)| end >= start)).then_some(runs)
     }
 
+    /// Forgets the runs that a record of `at_ms` holds: they were read again after a record that this clock does not know.
+    pub fn recorded(&mut self, at_ms: i64) {
+        self.ended.retain(|(start, _)| *start > at_ms);
+        if self.start.is_some_and(|start| start <= at_ms) {
+            self.start = None;
+        }
+        self.stopped = self.stopped.max(Some(at_ms));
+    }
+
     fn end(&mut self) {
         if let (Some(start), Some(last)) = (self.start.take(), self.last) {
             self.ended.push((start, last));
@@ -86,6 +95,17 @@ mod tests {
         assert_eq!(clock.stop(Some(2_000)), Some(vec![(1_000, 2_000)]));
         clock.call(1_900);
         assert_eq!(clock.stop(Some(9_000)), Some(vec![]));
+    }
+
+    #[test]
+    fn runs_that_a_record_holds_are_not_told_again() {
+        let mut clock = RunClock::default();
+        for at in [0, 50_000, 90_000] {
+            clock.prompt(at);
+            clock.call(at + 4_000);
+        }
+        clock.recorded(60_000);
+        assert_eq!(clock.stop(Some(95_000)), Some(vec![(90_000, 95_000)]));
     }
 
     #[test]

@@ -93,7 +93,8 @@ pub fn record(event: &[u8], named: &Named, settings: &Settings, cwd: &Path) -> R
     let before = last.as_ref().map(Before::of).unwrap_or_default();
     let snapshot = !usage.is_delta;
     let phase = label(task.phase_at(None)).into_owned();
-    let mut delta = usage.totals(&phase);
+    let nothing = Totals::default();
+    let mut delta = usage.totals(&phase, if snapshot { &before.recorded } else { &nothing });
     let mut wall_ms = usage.duration_ms;
     if snapshot {
         delta.subtract_all(&before.totals(&phase));
@@ -189,12 +190,19 @@ impl Snapshot {
         self.figures == Figures::default()
     }
 
-    fn totals(&self, phase: &str) -> Totals {
+    /// What the event adds up to, all of it in `phase`. What it does not tell is as it was `before`: nothing new is known
+    /// of it.
+    fn totals(&self, phase: &str, before: &Totals) -> Totals {
         let mut by_model = Parts::default();
         for (model, figures) in &self.by_model {
-            by_model.add(model, amount(figures));
+            by_model.add(model, amount(figures, &before.by_model.get(model).copied().unwrap_or_default()));
         }
-        let sum = amount(&self.figures);
+        for (model, amount) in before.by_model.iter() {
+            if self.by_model.iter().all(|(told, _)| told != model) {
+                by_model.add(model, *amount);
+            }
+        }
+        let sum = amount(&self.figures, &before.sum);
         let mut by_phase = Parts::default();
         by_phase.add(phase, sum);
         Totals { sum, by_model, by_phase, by_agent: Parts::default() }
@@ -243,10 +251,25 @@ fn keep_told(figures: &mut Figures, told: &Figures) {
     figures.estimated_cost_usd = figures.estimated_cost_usd.filter(|_| told.estimated_cost_usd.is_some());
 }
 
-/// An amount of which everything is told that can be: a cost that is not told makes its tokens unpriced.
-fn amount(figures: &Figures) -> Amount {
-    let amount = Amount::from(*figures);
-    let unpriced_tokens = if figures.estimated_cost_usd.is_none() { amount.tokens.total() } else { 0 };
+/// The amount that `told` and `before` make together. Tokens for which no cost is told are unpriced.
+fn amount(told: &Figures, before: &Amount) -> Amount {
+    let known = Figures::from(*before);
+    let amount = Amount::from(Figures {
+        input_tokens: told.input_tokens.or(known.input_tokens),
+        output_tokens: told.output_tokens.or(known.output_tokens),
+        cache_creation_input_tokens: told.cache_creation_input_tokens.or(known.cache_creation_input_tokens),
+        cache_creation_1h_input_tokens: told
+            .cache_creation_1h_input_tokens
+            .or(known.cache_creation_1h_input_tokens),
+        cache_read_input_tokens: told.cache_read_input_tokens.or(known.cache_read_input_tokens),
+        web_search_requests: told.web_search_requests.or(known.web_search_requests),
+        calls: known.calls,
+        unpriced_tokens: None,
+        estimated_cost_usd: told.estimated_cost_usd.or(Some(before.cost)),
+    });
+    let new_tokens = amount.tokens.total() - before.tokens.total();
+    let unpriced_tokens =
+        if told.estimated_cost_usd.is_none() { before.unpriced_tokens + new_tokens } else { 0 };
     Amount { unpriced_tokens, ..amount }
 }
 

@@ -5,49 +5,75 @@
 //! the cursor and are never sent later (DESIGN §9).
 
 use super::record::{Record, SCHEMA};
-use crate::journal::Journal;
+use crate::journal::{Cursor, Journal};
 use crate::relay::outbox::{self, Entry};
 use crate::settings::Settings;
 use crate::sys::clock;
+use sha2::{Digest, Sha256};
 use std::io;
 use std::time::Duration;
 
 /// How long a hook waits for the outbox.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Makes sure that the journal has a cursor before its first record of ours: what was there before is not ours to send.
+/// Makes sure, before a record is written, that the journal has a cursor, which says for which destination what comes
+/// now is written. What was there before our first record is not ours to send.
 ///
 /// # Errors
 /// When the journal's lock file cannot be read or written.
-pub fn prepare(journal: &Journal) -> io::Result<()> {
+pub fn prepare(journal: &Journal, settings: &Settings) -> io::Result<()> {
+    let here = Cursor { offset: journal.log.length(), mark: mark(settings) };
     match journal.cursor()? {
-        Some(cursor) if cursor <= journal.log.length() => Ok(()),
-        _ => journal.set_cursor(journal.log.length()),
+        Some(cursor) if cursor.offset < here.offset => Ok(()),
+        Some(cursor) if cursor == here => Ok(()),
+        _ => journal.set_cursor(here),
     }
 }
 
-/// Queues what lies between cursor and end. Records that start before `fresh_from` were left behind by an earlier hook
-/// and may be queued already.
+/// Queues what lies between cursor and end. Records that start before `fresh_from` were left behind by an earlier hook:
+/// they may be queued already, and if they were written for another destination they stay here. Returns how many did.
 ///
 /// # Errors
 /// When journal or outbox cannot be read or written; the cursor then stays, and the next hook tries again.
-pub fn hand_on(journal: &mut Journal, settings: &Settings, fresh_from: u64) -> Result<(), HandoffError> {
-    let end = journal.log.length();
+pub fn hand_on(journal: &mut Journal, settings: &Settings, fresh_from: u64) -> Result<usize, HandoffError> {
+    let end = Cursor { offset: journal.log.length(), mark: mark(settings) };
     let from = journal.cursor()?.unwrap_or(end);
+    let mut stayed = 0;
     if settings.economics_relay.on {
         let mut waiting = vec![];
         let needle = format!("\"{SCHEMA}\"");
-        journal.log.for_each_from(from, needle.as_bytes(), |line, start| {
+        journal.log.for_each_from(from.offset, needle.as_bytes(), |line, start| {
             waiting.extend(
                 serde_json::from_slice::<Record>(line).ok().map(|record| (record, start, line.len())),
             );
         })?;
         for (record, start, length) in waiting {
-            queue(&record, start + length as u64 + 1, settings, start < fresh_from)?;
+            let left_behind = start < fresh_from;
+            if left_behind && from.mark != end.mark {
+                stayed += 1;
+                continue;
+            }
+            queue(&record, start + length as u64 + 1, settings, left_behind)?;
         }
     }
     journal.set_cursor(end)?;
-    Ok(())
+    Ok(stayed)
+}
+
+/// Stands for a destination: where it was configured, where it is, and whose.
+fn mark(settings: &Settings) -> u64 {
+    let Some(destination) = settings.destination.as_ref().filter(|_| settings.economics_relay.on) else {
+        return 0;
+    };
+    let endpoint = destination.economics.as_ref().map(|endpoint| endpoint.url().as_str());
+    let source = destination.source.to_string();
+    let parts = [&source, endpoint.unwrap_or_default(), destination.tenant.as_deref().unwrap_or_default()];
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(part);
+        hasher.update([0]);
+    }
+    u64::from_le_bytes(hasher.finalize().first_chunk::<8>().copied().unwrap_or_default())
 }
 
 fn queue(
@@ -58,8 +84,7 @@ fn queue(
 ) -> Result<(), HandoffError> {
     let Some(destination) = &settings.destination else { return Ok(()) };
     let Some(endpoint) = &destination.economics else { return Ok(()) };
-    // A record that was made for another tenant is not this destination's, whatever is configured now.
-    if record.is_without_signal() || record.tenant_id != destination.tenant {
+    if record.is_without_signal() {
         return Ok(());
     }
     if left_behind && outbox::contains(&settings.data_dir, &record.run_id, PATIENCE)? {
@@ -86,6 +111,11 @@ pub enum HandoffError {
     /// The journal cannot be read, or its cursor not moved.
     #[error("the journal's records cannot be handed on: {0}")]
     Journal(#[from] io::Error),
+    /// Records were left behind when the destination was another one.
+    #[error(
+        "{0} records were written for another destination and are not sent to this one; they stay in the journal"
+    )]
+    Stayed(usize),
     /// The outbox cannot be written.
     #[error("a record cannot be queued: {0}")]
     Outbox(#[from] outbox::Error),

@@ -15,10 +15,12 @@ pub fn label(text: &str) -> Cow<'_, str> {
         return digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
     }
     if text.contains(char::is_control) {
-        text.replace(char::is_control, "\u{fffd}").into()
-    } else {
-        text.into()
+        // Two names that differ only there stay two.
+        let digest = Sha256::digest(text.as_bytes());
+        let mark: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        return format!("{}#{mark}", text.replace(char::is_control, "\u{fffd}")).into();
     }
+    text.into()
 }
 
 #[cfg(test)]
@@ -28,7 +30,8 @@ mod tests {
     #[test]
     fn names_are_short_and_printable() {
         assert_eq!(label("plain/name"), "plain/name");
-        assert_eq!(label("a\0b\u{85}"), "a\u{fffd}b\u{fffd}");
+        assert!(label("a\0b\u{85}").starts_with("a\u{fffd}b\u{fffd}#"));
+        assert_ne!(label("a\u{1}b"), label("a\u{2}b"));
         assert_eq!(label(&"é".repeat(190)), "é".repeat(190));
         // The published SHA-256 of 191 letters "a" would be as good as any: what matters is a fixed, short form.
         assert_eq!(label(&"a".repeat(191)).len(), 64);

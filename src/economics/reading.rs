@@ -46,9 +46,17 @@ impl Reading {
     #[must_use]
     pub fn of_session(head: &mut Head, transcript: &Path) -> Self {
         let stem = transcript.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-        let mut reading = Self { session_id: head.session_id.clone(), stem, ..Self::default() };
-        let mut files = layout::session_files(transcript);
-        files.extend(reading.own_siblings(head, transcript));
+        let last_session = head.named.clone();
+        let mut reading = Self { session_id: head.session_id.clone(), stem, last_session, ..Self::default() };
+        // Subagents lie beside the file itself, wherever a link to it may be.
+        let real = transcript.is_symlink().then(|| transcript.canonicalize().ok()).flatten();
+        let transcript = real.as_deref().unwrap_or(transcript);
+        let mut files = vec![transcript.to_path_buf()];
+        // What is no transcript has no subagents: the folder of its name may be anything.
+        if transcript.is_file() {
+            files.extend(layout::subagents(transcript));
+            files.extend(reading.own_siblings(head, transcript));
+        }
         for path in files {
             let of_agent = layout::place(&path).agent.map(str::to_owned);
             let read = reading.file(head, &path, of_agent.is_none());
@@ -59,6 +67,7 @@ impl Reading {
                 (Ok(()), None) => {}
             }
         }
+        head.named.clone_from(&reading.last_session);
         reading
     }
 
@@ -101,15 +110,20 @@ impl Reading {
             };
             return head.files.iter().filter(beside).map(|mark| mark.path.clone()).collect();
         }
-        head.siblings_seen_ns = changed;
-        let own = |path: &PathBuf| {
-            known(head, path)
-                || files::open_regular(path)
-                    .ok()
-                    .and_then(|file| read::first_session(&file))
-                    .is_some_and(|session| session == self.session_id || session == self.stem)
-        };
-        layout::sibling_agents(transcript).into_iter().filter(own).collect()
+        let mut undecided = false;
+        let mut own = vec![];
+        for path in layout::sibling_agents(transcript) {
+            let session = files::open_regular(&path).ok().and_then(|file| read::first_session(&file));
+            undecided |= session.is_none();
+            if known(head, &path)
+                || session.is_some_and(|session| session == self.session_id || session == self.stem)
+            {
+                own.push(path);
+            }
+        }
+        // A file that does not tell yet whose it is (its first line is being written) is asked again next time.
+        head.siblings_seen_ns = changed.filter(|_| !undecided);
+        own
     }
 
     fn file(&mut self, head: &mut Head, path: &Path, conversation: bool) -> io::Result<()> {

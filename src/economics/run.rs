@@ -90,7 +90,9 @@ pub fn start(subject: &Subject<'_>, resumed: bool) -> Result<(), RunError> {
     let (baseline, journal_end) = if resumed {
         (Baseline::Transcript, 0)
     } else {
-        let journal = std::fs::metadata(&subject.settings.economics_log);
+        // Where no session was ever kept, or all were lost, the journal is asked from its beginning.
+        let journal =
+            std::fs::metadata(&subject.settings.economics_log).ok().filter(|_| session.has_company());
         (Baseline::SessionStart, journal.map_or(0, |journal| journal.len()))
     };
     let head = Head::new(subject.host, subject.session_id, baseline, journal_end);
@@ -125,6 +127,10 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     let mut head = head_of(&session, subject);
     let task = task(subject);
     let mut news = News::read(subject, &mut session, &mut head, &task)?;
+    // Billed before it is recorded: whoever meets these calls from now on, in a resumed copy, finds them owned.
+    if news.moved {
+        commit(&mut session, &news.bill.calls, head.clone(), Durability::Written)?;
+    }
     let dispatched = task.agents_dir.as_deref().map(delegations::read).unwrap_or_default();
 
     let mut journal = open_journal(settings)?;
@@ -162,9 +168,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
         head.journal_end = journal.log.length();
         head.record(record);
         head.pending = Totals::default();
-        commit(&mut session, &news.bill.calls, head, Durability::Synced)?;
-    } else if news.moved {
-        commit(&mut session, &news.bill.calls, head, Durability::Written)?;
+        commit(&mut session, &[], head, Durability::Synced)?;
     }
     Ok(Stopped { record, handoff, warnings: [news.warnings, task.warnings, dispatched.warnings].concat() })
 }
@@ -186,12 +190,16 @@ pub(super) fn write(
     settings: &Settings,
 ) -> Result<Option<HandoffError>, RunError> {
     let wrong = || at(settings.economics_log.display());
-    handoff::prepare(journal).map_err(wrong())?;
+    handoff::prepare(journal, settings).map_err(wrong())?;
     let fresh_from = journal.log.length();
     if let Some(record) = record {
         journal.append(&line(record)?).map_err(wrong())?;
     }
-    Ok(handoff::hand_on(journal, settings, fresh_from).err())
+    Ok(match handoff::hand_on(journal, settings, fresh_from) {
+        Ok(0) => None,
+        Ok(stayed) => Some(HandoffError::Stayed(stayed)),
+        Err(error) => Some(error),
+    })
 }
 
 /// What the transcripts add, and what was met in reading them.

@@ -10,9 +10,10 @@ use crate::economics::run::{self, Subject};
 use crate::journal::notes;
 use crate::settings::Settings;
 use crate::settings::env::Env;
-use crate::sys::clock;
+use crate::sys::{clock, files};
+use crate::usage::claude::read;
 use payload::Payload;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The hosts whose hooks are known.
 pub const HOSTS: [&str; 1] = [crate::usage::claude::line::HOST];
@@ -31,7 +32,8 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
         Ok(payload) => match moment(payload, event) {
             None => return,
             Some(moment) => {
-                let settings = Settings::load(env, cwd);
+                let (cwd, settings) = home_of_session(env, payload, cwd);
+                let cwd = cwd.as_path();
                 if !settings.enabled {
                     return;
                 }
@@ -43,6 +45,23 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     if let Err(Complaint(text)) = served {
         complain(env, cwd, &format!("hook {host}: {text}"));
     }
+}
+
+/// The folder and the settings that a session is recorded under. An agent may move on into another repository; its
+/// session stays where it started, as its transcript tells: else it would be billed in both, and to both tenants.
+fn home_of_session(env: &Env, payload: &Payload<'_>, cwd: &Path) -> (PathBuf, Settings) {
+    let settings = Settings::load(env, cwd);
+    let started =
+        payload.transcript_path.as_deref().and_then(|path| files::open_regular(Path::new(path)).ok());
+    let started =
+        started.and_then(|file| read::first_cwd(&file)).filter(|start| start != cwd && start.is_dir());
+    if let Some(start) = started {
+        let at_start = Settings::load(env, &start);
+        if at_start.workspace.root != settings.workspace.root {
+            return (start, at_start);
+        }
+    }
+    (cwd.to_path_buf(), settings)
 }
 
 /// Writes one line to the log of the workspace that `cwd` is in.

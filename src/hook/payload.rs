@@ -33,8 +33,13 @@ pub struct Payload<'a> {
 /// # Errors
 /// When it is not a JSON object even after mending.
 pub fn parse<'a>(bytes: &'a [u8], mended: &'a mut String) -> Result<Payload<'a>, serde_json::Error> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     document(bytes).or_else(|_| {
         *mended = mend(bytes);
+        // Of a key that stands twice the last one counts.
+        if let Ok(value) = serde_json::from_str::<serde_json::Value>(mended) {
+            *mended = value.to_string();
+        }
         document(mended.as_bytes())
     })
 }
@@ -94,6 +99,12 @@ mod tests {
             Some("s")
         );
         assert_eq!(session(br#"{"session_id":[1]}"#), None);
+    }
+
+    #[test]
+    fn a_byte_order_mark_and_a_key_that_stands_twice_are_no_obstacle() {
+        assert_eq!(session(b"\xEF\xBB\xBF{\"session_id\":\"s\"}").as_deref(), Some("s"));
+        assert_eq!(session(br#"{"session_id":"a","session_id":"b"}"#).as_deref(), Some("b"));
     }
 
     #[test]

@@ -26,13 +26,20 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the log at `path`, creating it if need be.
+    /// Opens the log at `path`, creating it if need be. A tail that was torn is sealed with a newline: if only the newline
+    /// was lost the line is whole, and everybody from now on reads it so.
     ///
     /// # Errors
-    /// When it cannot be created or opened.
+    /// When it cannot be created, opened or sealed.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = files::open_append(path)?;
-        let length = file.metadata()?.len();
+        let mut file = files::open_append(path)?;
+        let mut length = file.metadata()?.len();
+        if let Some(last) = length.checked_sub(1)
+            && read_at(&file, last, 1)? != b"\n"
+        {
+            file.write_all(b"\n")?;
+            length += 1;
+        }
         Ok(Self { file, length })
     }
 
@@ -44,9 +51,6 @@ impl Log {
     pub fn append(&mut self, lines: &[impl AsRef<[u8]>], durability: Durability) -> io::Result<Vec<u64>> {
         let mut bytes =
             Vec::with_capacity(lines.iter().map(|line| line.as_ref().len() + 1).sum::<usize>() + 1);
-        if self.next_offset()? > self.length {
-            bytes.push(b'\n');
-        }
         let mut starts = Vec::with_capacity(lines.len() + 1);
         for line in lines {
             starts.push(self.length + bytes.len() as u64);
@@ -123,17 +127,6 @@ impl Log {
             bytes.truncate(end);
             bytes
         }))
-    }
-
-    /// The offset at which the next appended line will start: behind a torn tail and the newline that seals it.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn next_offset(&self) -> io::Result<u64> {
-        match self.length.checked_sub(1) {
-            Some(last) if read_at(&self.file, last, 1)? != b"\n" => Ok(self.length + 1),
-            _ => Ok(self.length),
-        }
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! 1. A record is one line, and an append is one write under a lock. A record never spans two writes.
 //! 2. A write that fails half-way is undone: the file is cut back to its old length while the lock is held.
-//! 3. A torn tail (a crash, a full disk) never swallows the next record: if the file does not end in a newline, the
-//!    next write begins with one. The torn piece stays as a line of its own, which readers pass over.
+//! 3. A torn tail (a crash, a full disk) never swallows the next record: whoever opens a file that does not end in a
+//!    newline adds one. The torn piece stays as a line of its own; readers pass over it unless it is whole.
 //! 4. When an append returns, the record survives `kill -9`; with [`Durability::Synced`] power loss too.
-//! 5. The lock file of a journal holds its *cursor*: how far it has been handed on to the outbox. The cursor is
+//! 5. The lock file of a journal holds its *cursor*: how far it has been handed on to the outbox, and for whom. The cursor is
 //!    written after the outbox, so a crash in between makes the next writer look again, and never skip.
 //!
 //! [`Log`] is one such file, [`Journal`] a log with its lock and its cursor; [`lines`] reads in bounded memory,
@@ -24,8 +24,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The largest record, in bytes without its newline (reliability reference §2: a write of this size is never torn by
-/// `kill -9`).
+/// The largest record, in bytes without its newline (DESIGN §4, G5).
 pub const MAX_RECORD: usize = DEFAULTS.relay.record_max_bytes as usize;
 
 /// A journal, open and locked; dropping it lets go.
@@ -66,27 +65,44 @@ impl Journal {
         Ok(self.log.length())
     }
 
-    /// How far the journal was handed on, in bytes; `None` when that was never noted.
+    /// How far the journal was handed on; `None` when that was never noted.
     ///
     /// # Errors
     /// When the lock file cannot be read.
-    pub fn cursor(&self) -> io::Result<Option<u64>> {
-        let text = log::read_at(self.lock.file(), 0, CURSOR_DIGITS)?;
-        Ok(std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()))
+    pub fn cursor(&self) -> io::Result<Option<Cursor>> {
+        let text = log::read_at(self.lock.file(), 0, CURSOR_LENGTH)?;
+        Ok(std::str::from_utf8(&text).ok().and_then(Cursor::parse))
     }
 
-    /// Notes that the journal was handed on up to `offset`.
+    /// Notes how far the journal was handed on.
     ///
     /// # Errors
     /// When the lock file cannot be written.
-    pub fn set_cursor(&self, offset: u64) -> io::Result<()> {
+    pub fn set_cursor(&self, cursor: Cursor) -> io::Result<()> {
         let mut file = self.lock.file();
         file.seek(SeekFrom::Start(0))?;
-        file.write_all(format!("{offset:0width$}", width = CURSOR_DIGITS).as_bytes())
+        file.write_all(format!("{:020} {:016x}", cursor.offset, cursor.mark).as_bytes())
     }
 }
 
-const CURSOR_DIGITS: usize = 20;
+/// How far a journal was handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// In bytes.
+    pub offset: u64,
+    /// Stands for the destination that the records behind the offset were written for; its owner knows how.
+    pub mark: u64,
+}
+
+impl Cursor {
+    fn parse(text: &str) -> Option<Self> {
+        let (offset, mark) = text.split_once(' ')?;
+        Some(Self { offset: offset.parse().ok()?, mark: u64::from_str_radix(mark, 16).ok()? })
+    }
+}
+
+/// Twenty digits, a space, sixteen hex digits.
+const CURSOR_LENGTH: usize = 37;
 
 /// The lock of the journal at `path`: a file of its own beside it.
 fn lock_path(path: &Path) -> PathBuf {
@@ -129,9 +145,10 @@ mod tests {
         let path = dir.path().join("j.jsonl");
         let journal = open(&path);
         assert_eq!(journal.cursor().unwrap(), None);
-        journal.set_cursor(u64::MAX).unwrap();
-        journal.set_cursor(42).unwrap();
+        let cursor = Cursor { offset: 42, mark: 7 };
+        journal.set_cursor(Cursor { offset: u64::MAX, mark: u64::MAX }).unwrap();
+        journal.set_cursor(cursor).unwrap();
         drop(journal);
-        assert_eq!(open(&path).cursor().unwrap(), Some(42));
+        assert_eq!(open(&path).cursor().unwrap(), Some(cursor));
     }
 }

@@ -27,6 +27,19 @@ pub fn detached<'a>(
     command.spawn().map(drop)
 }
 
+/// Makes a write beyond the caller's file size limit (`ulimit -f`) an error like a full disk, instead of our death by
+/// signal. To be called first thing by a process that must not fail.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "the standard library has no door to signals")]
+pub fn survive_file_size_limit() {
+    // SAFETY: ignoring a signal installs no handler, so no code of ours runs in signal context.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// Nothing to do: there is no such signal.
+#[cfg(not(unix))]
+pub fn survive_file_size_limit() {}
+
 /// Leaves the caller's session and closes every inherited descriptor but stdio. To be called first thing by a process
 /// that [`detached`] started, while it has a single thread and has opened nothing.
 #[cfg(unix)]

@@ -43,9 +43,14 @@ impl TestEnv {
         self.project().join(".kontourai/telemetry")
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a test starts the program under test")]
     pub(crate) fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tally"));
+        self.command_of(env!("CARGO_BIN_EXE_tally"), args)
+    }
+
+    /// Another program on this machine.
+    #[expect(clippy::disallowed_methods, reason = "a test starts the program under test")]
+    pub(crate) fn command_of(&self, program: &str, args: &[impl AsRef<OsStr>]) -> Command {
+        let mut command = Command::new(program);
         command.env_clear().env("HOME", self.home()).current_dir(self.project()).args(args);
         command.envs(self.vars.iter().map(|(name, value)| (name, value)));
         command

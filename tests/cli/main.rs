@@ -3,6 +3,8 @@
 #![cfg(test)]
 
 #[cfg(test)]
+mod broken;
+#[cfg(test)]
 mod economics;
 #[cfg(test)]
 mod env;

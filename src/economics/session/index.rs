@@ -109,10 +109,15 @@ impl Index {
     /// # Errors
     /// When the file cannot be written.
     pub fn commit(mut self) -> io::Result<()> {
-        for (&number, page) in &self.pages {
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        for (&number, page) in &mut self.pages {
             if page.dirty {
                 self.file.seek(SeekFrom::Start((number + 1) * PAGE))?;
                 self.file.write_all(&page.bytes)?;
+                page.dirty = false;
             }
         }
         self.file.seek(SeekFrom::Start(0))?;
@@ -126,15 +131,17 @@ impl Index {
         while (entries.len() as u64 + 1) * 10 > slots * 7 {
             slots *= 2;
         }
-        let mut bytes = header(boot, 0, slots);
-        bytes.resize((PAGE + slots * SLOT) as usize, 0);
-        files::write_atomic(path, &bytes)?;
-        let file = open_file(path)?;
+        // The file takes the old one's place only when all entries are in it: one that is half built would be trusted.
+        let new = path.with_extension("index.new");
+        files::write_atomic(&new, &empty(boot, slots))?;
+        let file = open_file(&new)?;
         let mut index =
             Self { path: path.to_path_buf(), file, boot, count: 0, slots, pages: BTreeMap::new() };
         for &(key, entry) in entries {
             index.set(key, entry)?;
         }
+        index.write()?;
+        std::fs::rename(&new, path)?;
         Ok(index)
     }
 
@@ -202,6 +209,13 @@ fn boot_mark() -> u64 {
     let Some(id) = boot::id() else { return NO_BOOT };
     let digest = Sha256::digest(id.as_bytes());
     u64::from_le_bytes(digest.first_chunk::<8>().copied().unwrap_or_default())
+}
+
+/// A file of free slots.
+fn empty(boot: u64, slots: u64) -> Vec<u8> {
+    let mut bytes = header(boot, 0, slots);
+    bytes.resize((PAGE + slots * SLOT) as usize, 0);
+    bytes
 }
 
 fn header(boot: u64, count: u64, slots: u64) -> Vec<u8> {
@@ -276,7 +290,9 @@ mod tests {
             index.set(key(1), entry(1)).unwrap();
             index.commit().unwrap();
             spoil(&path);
-            let mut index = Index::open(&path, |yielded| yielded(key(2), entry(2))).unwrap();
+            drop(Index::open(&path, |yielded| yielded(key(2), entry(2))).unwrap());
+            // What was built stays, whether or not anything is added to it.
+            let mut index = Index::open(&path, |_| panic!("a good index is not rebuilt")).unwrap();
             assert_eq!(index.get(key(1)).unwrap(), None);
             assert_eq!(index.get(key(2)).unwrap(), Some(entry(2)));
             std::fs::remove_file(&path).unwrap();

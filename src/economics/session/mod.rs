@@ -58,6 +58,9 @@ pub struct Head {
     pub recorded_wall_ms: i64,
     /// What was billed since, in no record yet.
     pub pending: Totals,
+    /// What the conversation calls the session, if it has told.
+    #[serde(default)]
+    pub named: String,
     /// The run that is going on.
     pub clock: RunClock,
     /// How far each transcript file was read.
@@ -80,6 +83,7 @@ impl Head {
             recorded: Totals::default(),
             recorded_wall_ms: 0,
             pending: Totals::default(),
+            named: String::new(),
             clock: RunClock::default(),
             files: vec![],
             siblings_seen_ns: None,
@@ -98,6 +102,9 @@ impl Head {
             self.recorded.by_model.add(model, *amount);
         }
         self.recorded_wall_ms += record.time.wall_clock_s.unwrap_or_default().ms;
+        if let Ok(at_ms) = record.at.parse() {
+            self.clock.recorded(at_ms);
+        }
         self.pending.subtract_all(&delta);
     }
 }
@@ -235,6 +242,12 @@ pub enum Ownership {
 }
 
 impl Session {
+    /// Whether calls of any session are known here.
+    #[must_use]
+    pub fn has_company(&self) -> bool {
+        self.dir.join("calls.index").exists()
+    }
+
     /// Who was billed for a call.
     ///
     /// # Errors
@@ -267,7 +280,7 @@ impl Session {
         lines.push(serde_json::to_vec(&serde_json::json!({ "head": &head }))?);
         if !calls.is_empty() {
             let owner = self.owner;
-            let mut offset = self.log.next_offset()?;
+            let mut offset = self.log.length();
             let mut index = match self.index.take() {
                 Some(index) => index,
                 None => open_index(&self.dir)?,

@@ -41,15 +41,13 @@ pub fn transcripts_below<'a>(dirs: impl IntoIterator<Item = &'a Path>) -> Vec<Pa
     walk.sorted()
 }
 
-/// The files that hold calls of the session whose conversation is `transcript`, the conversation first: its
-/// subagents below the folder of the same name. Siblings of older versions are [`sibling_agents`].
+/// The subagents of the session whose conversation is `transcript`: below the folder of the same name. Those of older
+/// versions are [`sibling_agents`].
 #[must_use]
-pub fn session_files(transcript: &Path) -> Vec<PathBuf> {
+pub fn subagents(transcript: &Path) -> Vec<PathBuf> {
     let mut walk = Walk::for_files(is_agent_file);
     walk.below(&transcript.with_extension(""), MAX_DEPTH);
-    let mut files = walk.sorted();
-    files.insert(0, transcript.to_path_buf());
-    files
+    walk.sorted()
 }
 
 /// The `agent-*.jsonl` files beside `transcript`; each may belong to any session of the folder.
@@ -163,7 +161,7 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, "").unwrap();
         }
-        assert_eq!(session_files(&main), [main.clone(), nested]);
+        assert_eq!(subagents(&main), [nested]);
         assert_eq!(sibling_agents(&main), [sibling]);
     }
 

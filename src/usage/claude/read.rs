@@ -6,8 +6,9 @@ use crate::journal::lines::{self, Line};
 use crate::usage::call::Observation;
 use crate::usage::diagnostics::Diagnostics;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
+use std::path::PathBuf;
 
 /// What a read is after: most lines are text, and a line that is not wanted is never parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,22 +72,35 @@ pub fn transcript(
     Ok(progress.offset)
 }
 
-/// The session that the first line of a transcript names.
+/// The session that a transcript belongs to, as the first line that names one says; summaries name none.
 #[must_use]
 pub fn first_session(file: &File) -> Option<String> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct First {
+    struct Named {
         session_id: String,
     }
-    let mut head = Vec::new();
-    file.take(FIRST_LINE).read_to_end(&mut head).ok()?;
-    let line = head.split(|&byte| byte == b'\n').next()?;
-    serde_json::from_slice::<First>(line).ok().map(|first| first.session_id)
+    first::<Named>(file).map(|line| line.session_id)
 }
 
-/// How far the first line is looked for.
-const FIRST_LINE: u64 = 256 * 1024;
+/// Where the agent worked when the session started, as the first line that tells says.
+#[must_use]
+pub fn first_cwd(file: &File) -> Option<PathBuf> {
+    #[derive(serde::Deserialize)]
+    struct Placed {
+        cwd: PathBuf,
+    }
+    first::<Placed>(file).map(|line| line.cwd)
+}
+
+/// The first line of the form `T`.
+fn first<T: serde::de::DeserializeOwned>(file: &File) -> Option<T> {
+    let lines = BufReader::new(file.take(FIRST_LINES)).split(b'\n').map_while(Result::ok);
+    lines.filter_map(|line| serde_json::from_slice(&line).ok()).next()
+}
+
+/// How far a first line is looked for.
+const FIRST_LINES: u64 = 1 << 20;
 
 /// Hands a line on; true when it was one with usage.
 fn deliver(line: &Line<'_>, place: Place<'_>, to: &mut impl Receiver, diagnostics: &mut Diagnostics) -> bool {

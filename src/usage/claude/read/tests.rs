@@ -100,7 +100,7 @@ fn a_prompt_beyond_the_longest_line_is_no_lost_usage() {
 }
 
 #[test]
-fn the_first_line_names_the_session() {
+fn the_first_line_that_names_a_session_tells_whose_file_it_is() {
     let named = |text: &str| {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
@@ -110,6 +110,8 @@ fn the_first_line_names_the_session() {
         named("{\"sessionId\":\"s1\",\"type\":\"user\"}\n{\"sessionId\":\"s2\"}\n").as_deref(),
         Some("s1")
     );
-    assert_eq!(named("{\"type\":\"summary\"}\n{\"sessionId\":\"s2\"}\n"), None);
+    // A summary that was put before the conversation names none, and neither does a line that is being written.
+    assert_eq!(named("{\"type\":\"summary\"}\n{\"sessionId\":\"s2\"}\n").as_deref(), Some("s2"));
+    assert_eq!(named("{\"sessionId\":\"s"), None);
     assert_eq!(named(""), None);
 }
