@@ -1,32 +1,27 @@
 """Claude Code as Tally sees it: transcripts that grow in a home, sidecars of the task, and hooks that are called."""
 
 import json
-import os
-import subprocess
 from datetime import datetime, timedelta, timezone
 from itertools import count
 from pathlib import Path
 
 from scenario import Call, Step, Tenant
+from workspace import Workspace
 
 # The steps happen one minute apart, always on this day: prices have dates.
 START = datetime(2026, 11, 10, 9, tzinfo=timezone.utc)
 BLOCKS = [{"type": "thinking", "thinking": "…"}, {"type": "text", "text": "Done."}, {"type": "tool_use", "id": "t"}]
 
 
-class Project:
-    """One tenant's project folder, with its conf, and the sessions in it."""
+class Project(Workspace):
+    """One tenant's project folder, and the sessions in it."""
 
     def __init__(self, tenant: Tenant, scratch: Path, tally: Path, console_url: str):
-        self.tenant, self.tally, self.home = tenant, tally, scratch / "home"
-        self.folder = scratch / tenant.id
-        self.data = self.folder / ".kontourai/telemetry"
+        super().__init__(tenant, scratch, tally, console_url)
         self.transcripts = self.home / ".claude/projects" / f"-{tenant.id}"
         self.transcripts.mkdir(parents=True)
         self._now, self._uuids = START, count(1)
         self._state, self._critique = {"task_slug": tenant.task, "status": "in_progress"}, {}
-        (self.folder / ".kontourai").mkdir(parents=True)
-        self._write_conf(console_url)
 
     def do(self, step: Step) -> None:
         """Lets the step happen and calls its hook."""
@@ -47,12 +42,6 @@ class Project:
         self._write_sidecars(step)
         self._hook(step, transcript)
 
-    def relay(self, *args: str) -> dict:
-        """Runs `tally relay …` in the folder and returns the books."""
-        command = [self.tally, "relay", *args, "--json"]
-        done = subprocess.run(command, cwd=self.folder, env=self._env(), capture_output=True, text=True, timeout=60)
-        return json.loads(done.stdout)
-
     def _hook(self, step: Step, transcript: Path) -> None:
         payload = {
             "session_id": step.session,
@@ -61,20 +50,10 @@ class Project:
             "hook_event_name": step.event,
         }
         clock = (self._now + timedelta(seconds=30)).timestamp()
-        done = subprocess.run(
-            [self.tally, "hook", "claude-code"],
-            input=json.dumps(payload),
-            cwd=self.folder,
-            env={**self._env(), "TALLY_CLOCK_MS": str(int(clock * 1000))},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        clock_ms = str(int(clock * 1000))
+        done = self.run("hook", "claude-code", stdin=json.dumps(payload), TALLY_CLOCK_MS=clock_ms)
         if (done.returncode, done.stdout) != (0, ""):
             raise SystemExit(f"{step}: the hook ended with {done.returncode} and said {done.stdout!r}")
-
-    def _env(self) -> dict:
-        return {"HOME": str(self.home), "PATH": os.environ["PATH"]}
 
     def _append(self, file: Path, session: str, lines: list[dict]) -> None:
         stamp = {"sessionId": session, "cwd": str(self.folder), "version": "2.1.0", "isSidechain": False}
@@ -89,15 +68,6 @@ class Project:
             for line in (self.transcripts / f"{origin}.jsonl").read_text().splitlines():
                 copied = {**json.loads(line), "sessionId": session, "forkedFrom": {"sessionId": origin}}
                 fork.write(json.dumps(copied) + "\n")
-
-    def _write_conf(self, console_url: str) -> None:
-        conf = self.folder / ".kontourai/telemetry-console.conf"
-        conf.touch(mode=0o600)
-        conf.write_text(
-            f"console_telemetry_url={console_url}\n"
-            f"console_telemetry_token={self.tenant.token}\n"
-            f"console_tenant_id={self.tenant.id}\n"
-        )
 
     def _write_sidecars(self, step: Step) -> None:
         self._state |= step.state

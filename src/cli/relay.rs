@@ -115,6 +115,9 @@ fn show(status: &Status, switch: &Switch, json: bool, out: &mut dyn Write) -> io
         out,
         "enqueued {enqueued} = delivered {delivered} + rejected {rejected} + evicted {evicted} + pending {pending}"
     )?;
+    if status.superseded > 0 {
+        writeln!(out, "of the evicted, {} made way for later liveness records", status.superseded)?;
+    }
     if status.delivered_before > 0 {
         writeln!(out, "finding: the Console knew {} ids before we first sent them", status.delivered_before)?;
     }

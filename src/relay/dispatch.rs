@@ -104,8 +104,8 @@ impl<'a> Dispatcher<'a> {
         self.look_for_arrivals(guard).map(drop)
     }
 
-    /// Takes in what hooks sealed, and seals `current.jsonl` if anything in it could be sent. Returns whether something is
-    /// due.
+    /// Takes in what hooks sealed, seals `current.jsonl` if anything in it could be sent, and drops what is superseded.
+    /// Returns whether something is due.
     pub(super) fn look_for_arrivals(&mut self, guard: &Guard) -> Result<bool, Error> {
         let now_ms = self.now_ms();
         self.leftover = (BTreeSet::new(), None);
@@ -135,6 +135,10 @@ impl<'a> Dispatcher<'a> {
             self.load_credential(&Route::of(&located.entry));
         }
         self.queue.extend(arrived);
+        for key in self.queue.take_superseded() {
+            self.ledger.state.settle(key, Fate::Superseded);
+            self.unsaved += 1;
+        }
         self.ledger.enforce_cap(guard);
         if self.unsaved > 0 {
             self.save(guard)?;

@@ -1,7 +1,7 @@
 //! The relay: the way of a record from the outbox to its sink (DESIGN §9).
 //!
 //! The hook side is [`outbox::enqueue`] and [`wake`]: an append and, if need be, the start of one detached process.
-//! Everything that touches the network is in the worker. `classify`, `backoff` and `queue` are pure; `transport` is the
+//! Everything that touches the network is in the worker. `classify`, `backoff`, `queue` and `supersede` are pure; `transport` is the
 //! one HTTP client; `outbox` owns the files.
 
 pub mod backoff;
@@ -12,6 +12,7 @@ pub mod outbox;
 mod queue;
 pub mod receiver;
 mod status;
+mod supersede;
 pub mod transport;
 pub mod worker;
 

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
 use super::outbox::{Entry, Key, Located, State};
+use super::supersede::{self, Stamp};
 
 /// Where an entry goes and where that was configured.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,6 +49,8 @@ pub(super) struct Item {
     pub len: usize,
     /// The record's identity, together with origin and tenant.
     pub id: String,
+    /// Its place among the records of its pair, for a liveness record.
+    pub stamp: Option<Stamp>,
     /// Where it goes.
     pub route: Rc<Route>,
 }
@@ -82,8 +85,15 @@ impl Queue {
                     route
                 }
             };
-            lane.items.insert(key, Item { key, offset, len, id: entry.id, route });
+            let stamp = Stamp::of(&entry);
+            lane.items.insert(key, Item { key, offset, len, id: entry.id, stamp, route });
         }
+    }
+
+    /// Takes out the liveness records that a later one of their pair makes needless, to settle. Those in flight stay, and
+    /// make no other needless.
+    pub(super) fn take_superseded(&mut self) -> Vec<Key> {
+        self.lanes.values_mut().flat_map(Lane::take_superseded).collect()
     }
 
     /// Takes the next entry to send at `now_ms`, and marks it as in flight. `held` says which routes wait for a
@@ -184,6 +194,16 @@ impl Queue {
 }
 
 impl Lane {
+    fn take_superseded(&mut self) -> Vec<Key> {
+        let waiting = self.items.values().filter(|item| !self.in_flight.contains(&item.key));
+        let stamped = waiting.filter_map(|item| Some((item.id.as_str(), item.stamp?, item.key)));
+        let superseded = supersede::superseded(stamped);
+        for key in &superseded {
+            self.items.remove(key);
+        }
+        superseded
+    }
+
     /// The entries that may be sent at `now_ms`, oldest first.
     fn due<'a>(
         &'a self,
@@ -214,4 +234,48 @@ pub(super) fn origin_deadline(state: &State, origin: &str, now_ms: i64) -> i64 {
 fn record_deadline(state: &State, key: Key, now_ms: i64) -> i64 {
     let next = state.history(key).map(|history| history.next).filter(|next| next.holds(now_ms));
     next.map_or(now_ms, |next| next.at_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::relay::outbox::sample;
+
+    const NOW_MS: i64 = 1_800_000_000_000;
+
+    fn heartbeat(line: u64) -> Located {
+        let body = format!(r#"{{"type":"heartbeat","at":"2026-07-01T10:00:{line:02}Z"}}"#);
+        let entry = Entry {
+            kind: "liveness".to_owned(),
+            body: Entry::body(&body).unwrap(),
+            ..sample("pair", "http://localhost:1")
+        };
+        Located { key: Key { segment: 1, line }, offset: 0, len: 0, entry }
+    }
+
+    fn take(queue: &mut Queue) -> Option<Item> {
+        queue.take(&State::default(), NOW_MS, &mut |_| false)
+    }
+
+    fn lines(superseded: Vec<Key>) -> Vec<u64> {
+        superseded.into_iter().map(|key| key.line).collect()
+    }
+
+    #[test]
+    fn one_in_flight_is_not_superseded_and_its_pair_waits_for_it() {
+        let mut queue = Queue::default();
+        queue.extend(vec![heartbeat(0)]);
+        let flying = take(&mut queue).unwrap();
+        // Else a lane that is not proven would be what holds the next one back.
+        queue.set_proven(&flying, true);
+        queue.extend(vec![heartbeat(1), heartbeat(2)]);
+        assert_eq!(lines(queue.take_superseded()), [1]);
+        assert!(take(&mut queue).is_none(), "two of one identity in flight");
+        queue.put_back(&flying);
+        assert_eq!(lines(queue.take_superseded()), [0], "it waits again");
+        let next = take(&mut queue).unwrap();
+        assert_eq!(next.key.line, 2);
+        queue.remove(&next);
+        assert!(take(&mut queue).is_none() && queue.take_superseded().is_empty());
+    }
 }

@@ -22,12 +22,14 @@ pub struct Status {
     pub delivered: u64,
     /// Records that were given up; the newest are kept with the reason.
     pub rejected: u64,
-    /// Records that made room.
+    /// Records that made room, or way.
     pub evicted: u64,
     /// Records still on their way.
     pub pending: u64,
     /// Of the rejected, those still kept.
     pub rejected_kept: u64,
+    /// Of the evicted, liveness records that made way for a later one of their pair.
+    pub superseded: u64,
     /// Of the delivered, those whose id the sink knew before our first attempt: somebody else uses our ids.
     pub delivered_before: u64,
     /// The oldest pending record.
@@ -127,6 +129,7 @@ pub fn status(data_dir: &Path) -> Result<Status, Error> {
         evicted: state.evicted,
         pending: still_pending,
         rejected_kept: rejected_kept.min(state.rejected),
+        superseded: state.superseded,
         delivered_before: state.delivered_before,
         oldest: pending.first().map(|entry| Oldest {
             id: entry.id.clone(),

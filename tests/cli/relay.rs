@@ -5,6 +5,8 @@ use crate::transcript::{SESSION, Transcript, tokens};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
+use tally::relay::outbox::{self, Entry};
 use tally::relay::receiver::{Received, Receiver};
 
 const OPUS: &str = "claude-opus-4-8";
@@ -315,4 +317,35 @@ fn a_host_that_reads_to_the_end_does_not_wait_for_a_console_that_hangs() {
     let mut start = [0; 13];
     stream.read_exact(&mut start).unwrap();
     assert_eq!(&start, b"POST /records");
+}
+
+#[test]
+fn heartbeats_that_waited_leave_as_one_and_status_says_so() {
+    let env = TestEnv::new();
+    let receiver = Receiver::start(0).unwrap();
+    console(&env, &receiver);
+    let conf = env.project().join(".kontourai/telemetry-console.conf");
+    for second in 0..4 {
+        let body = format!(r#"{{"type":"heartbeat","at":"2026-07-01T10:00:0{second}Z"}}"#);
+        let entry = Entry {
+            id: "liveness:a1:task-1".to_owned(),
+            kind: "liveness".to_owned(),
+            origin: receiver.url(),
+            path: "/records".to_owned(),
+            tenant: Some("tenant-a".to_owned()),
+            source: format!("conf:{}", conf.display()),
+            enqueued_at: 1_782_900_000_000,
+            journal_end: 0,
+            body: Entry::body(&body).unwrap(),
+        };
+        outbox::enqueue(&env.project().join(".kontourai/telemetry"), &entry, Duration::from_secs(5)).unwrap();
+    }
+    flush(&env);
+    let bodies: Vec<_> = receiver.received().into_iter().map(|request| request.body).collect();
+    assert_eq!(bodies, [br#"{"type":"heartbeat","at":"2026-07-01T10:00:03Z"}"#]);
+    let status = status(&env);
+    assert_eq!([&status["delivered"], &status["evicted"], &status["superseded"]], [1, 3, 3]);
+    let output = env.run(&["relay", "status"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("of the evicted, 3 made way for later liveness records\n"), "{text}");
 }

@@ -29,7 +29,11 @@
 //!    that appended and then sees the worker's lock held knows that the worker has yet to take its last look at
 //!    `current.jsonl`. (The kernel lets go for a killed worker; the next hook then starts another.) `outbox.lock` is
 //!    never held while waiting for the network.
-//! 9. **No credential** is ever in any of these files; an entry says where one is configured.
+//! 9. **Superseded is evicted, never lost track of.** Of the liveness records of one pair (id, origin, tenant) that wait,
+//!    the worker keeps the latest when it takes them in; one in flight is left alone. The others are settled in the state
+//!    before the latest is sent, so no saved state has it settled and one of them open; after a crash or with a lost
+//!    state the choice is made again. No other kind is ever superseded.
+//! 10. **No credential** is ever in any of these files; an entry says where one is configured.
 
 mod entry;
 mod files;

@@ -33,6 +33,8 @@ pub enum Fate {
     Rejected,
     /// It made room.
     Evicted,
+    /// It made way for a later record of its pair; counted as evicted.
+    Superseded,
 }
 
 /// See the module.
@@ -49,8 +51,10 @@ pub struct State {
     pub delivered: u64,
     /// Entries that were given up.
     pub rejected: u64,
-    /// Entries that made room.
+    /// Entries that made room, or way.
     pub evicted: u64,
+    /// Of the evicted: those that made way for a later record of their pair.
+    pub superseded: u64,
     /// Of the delivered: those whose id the sink already knew before our first attempt.
     pub delivered_before: u64,
     pub(super) segments: BTreeMap<u64, Segment>,
@@ -202,6 +206,10 @@ impl State {
             Fate::Delivered => &mut self.delivered,
             Fate::Rejected => &mut self.rejected,
             Fate::Evicted => &mut self.evicted,
+            Fate::Superseded => {
+                self.superseded = self.superseded.saturating_add(entries);
+                &mut self.evicted
+            }
         };
         *counter = counter.saturating_add(entries);
     }
