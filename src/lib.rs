@@ -24,6 +24,7 @@ pub mod cli;
 pub mod economics;
 pub mod hook;
 pub mod journal;
+pub mod liveness;
 pub mod pricing;
 pub mod relay;
 pub mod report;
