@@ -25,8 +25,8 @@ pub struct Act<'a> {
 /// What came of it.
 #[derive(Debug)]
 pub enum Done {
-    /// The event was appended; with the time to live of its claim, and what is known of the subject before it.
-    Said(Event, u64),
+    /// The event was appended; with the time to live of its claim.
+    Said(Box<Event>, u64),
     /// Nothing was written: others hold the subject.
     NotFree,
     /// Nothing was written: there is no claim to go on with.
@@ -46,7 +46,7 @@ pub fn claim(stream: &Stream, act: Act<'_>, ttl_s: u64, if_free: bool) -> Result
     }
     let event = Event { ttl_s: Some(ttl_s), ..stream.event(Kind::Claim, act.subject, act.actor, act.at) };
     writer.append(&event).map_err(|source| stream.error(source))?;
-    Ok((Done::Said(event, ttl_s), fold))
+    Ok((Done::Said(Box::new(event), ttl_s), fold))
 }
 
 /// Says `kind`, a heartbeat or a release, of a claim that there is.
@@ -62,5 +62,5 @@ pub fn follow_up(stream: &Stream, act: Act<'_>, kind: Kind) -> Result<Done, Erro
     };
     let event = stream.event(kind, act.subject, act.actor, act.at);
     writer.append(&event).map_err(|source| stream.error(source))?;
-    Ok(Done::Said(event, ttl_s))
+    Ok(Done::Said(Box::new(event), ttl_s))
 }

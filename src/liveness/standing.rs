@@ -17,7 +17,8 @@ pub struct Pair {
     claim: Option<Claim>,
     /// The latest stamp that is not ahead.
     last: Option<Stamp>,
-    released: bool,
+    /// Whether the last claim, heartbeat or release was a release; `None` before the first of them.
+    released: Option<bool>,
     skewed: bool,
 }
 
@@ -47,12 +48,22 @@ impl Pair {
                     host: seen.host.as_deref().map(str::to_owned),
                     branch: seen.branch.as_deref().map(str::to_owned),
                 });
-                self.released = false;
+                self.released = Some(false);
             }
-            Some(Kind::Heartbeat) => self.released = false,
-            Some(Kind::Release) => self.released = true,
+            Some(Kind::Heartbeat) => self.released = Some(false),
+            Some(Kind::Release) => self.released = Some(true),
             None => {}
         }
+    }
+
+    /// Adds what came after, folded by itself.
+    fn then(&mut self, after: Self) {
+        let before = self.claim.take();
+        let first = before.as_ref().and_then(|claim| claim.at);
+        self.claim = after.claim.map(|claim| Claim { at: later(first, claim.at), ..claim }).or(before);
+        self.last = later(self.last, after.last);
+        self.released = after.released.or(self.released);
+        self.skewed |= after.skewed;
     }
 
     /// Whether there is a claim, open or not.
@@ -64,7 +75,7 @@ impl Pair {
     /// Whether the last word was a release.
     #[must_use]
     pub fn is_released(&self) -> bool {
-        self.released
+        self.released == Some(true)
     }
 
     /// Whether a stamp was ahead of the judge's clock.
@@ -84,7 +95,7 @@ impl Pair {
     #[must_use]
     pub fn is_fresh(&self, now_ms: i64) -> bool {
         let ttl = self.claim.as_ref().map(|claim| claim.ttl_s);
-        !self.released && ttl.is_some_and(|ttl_s| self.is_within(ttl_s, now_ms))
+        !self.is_released() && ttl.is_some_and(|ttl_s| self.is_within(ttl_s, now_ms))
     }
 
     /// The time to live of its claim, in seconds.
@@ -153,6 +164,23 @@ impl Fold {
     #[must_use]
     pub fn resumed(subject: &str, pairs: HashMap<String, Pair>, now_ms: i64) -> Self {
         Self { subjects: HashMap::from([(subject.to_owned(), pairs)]), ..Self::of(subject, now_ms) }
+    }
+
+    /// An empty fold for the same judge.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self { only: self.only.clone(), ..Self::new(self.now_ms) }
+    }
+
+    /// Adds what came after, folded by itself.
+    pub fn then(&mut self, after: Self) {
+        self.unreadable += after.unreadable;
+        for (subject, pairs) in after.subjects {
+            let known = self.subjects.entry(subject).or_default();
+            for (actor, pair) in pairs {
+                known.entry(actor).or_default().then(pair);
+            }
+        }
     }
 
     /// Adds a line of the stream.
@@ -231,7 +259,7 @@ impl Fold {
             let held = pairs.values().any(|pair| pair.is_fresh(self.now_ms));
             for (actor, pair) in pairs {
                 let Some(claim) = &pair.claim else { continue };
-                let label = match (pair.released, pair.is_fresh(self.now_ms)) {
+                let label = match (pair.is_released(), pair.is_fresh(self.now_ms)) {
                     (true, _) => Label::Released,
                     (false, true) => Label::Held,
                     (false, false) if held => Label::Superseded,

@@ -7,11 +7,13 @@
 use super::event::{Activity, Event, Kind};
 use super::stamp::Stamp;
 use super::standing::Fold;
-use crate::journal::{Durability, Journal, lines, log};
+use crate::journal::{Durability, Journal, lines};
 use crate::settings::workspace::{self, Workspace};
 use crate::sys::git::Repository;
 use crate::sys::{files, process};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,6 +23,10 @@ const DIR: &str = ".kontourai/flow-agents/liveness";
 const NAME: &str = "events.jsonl";
 /// How much of the stream's end answers most questions.
 const TAIL: u64 = 64 * 1024;
+/// A stream longer than twice this is worth more than one core.
+const SPAN: u64 = 4 << 20;
+/// More threads than this wait for memory, not for the processor.
+const MOST_THREADS: usize = 8;
 /// Every event names its actor.
 const NEEDLE: &[u8] = b"\"actor\"";
 
@@ -103,12 +109,52 @@ impl Stream {
         self.sidecar_bases().iter().any(|base| base.join(&dir).is_dir()).then_some(dir)
     }
 
-    /// Folds the whole stream; nothing when there is none yet.
+    /// Folds the whole stream, on every core where it is long; nothing when there is none yet.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn fold(&self, fold: &mut Fold) -> Result<(), Error> {
-        log::read(&self.path, NEEDLE, |line| fold.add(line)).map_err(|source| self.error(source))
+        match self.fold_parts(fold) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            folded => folded.map_err(|source| self.error(source)),
+        }
+    }
+
+    fn fold_parts(&self, fold: &mut Fold) -> io::Result<()> {
+        let mut file = files::open_regular(&self.path)?;
+        let metadata = file.metadata()?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        let spans = lines::spans(&mut file, metadata.len(), SPAN)?;
+        let groups = spans.chunks(spans.len().div_ceil(threads).max(1));
+        let mut parts: Vec<_> =
+            groups.filter_map(|group| Some(group.first()?.start..group.last()?.end)).collect();
+        let mut opened: Vec<File> = vec![];
+        for _ in parts.iter().skip(1) {
+            opened.push(files::open_regular(&self.path)?);
+        }
+        // All parts must be of one file: a compaction may have replaced it meanwhile.
+        let identity = files::identity(&metadata);
+        if opened.iter().any(|file| file.metadata().is_ok_and(|other| files::identity(&other) != identity)) {
+            opened.clear();
+            parts = std::iter::once(0..u64::MAX).collect();
+        }
+        let files = std::iter::once(file).chain(opened);
+        let folds: Vec<io::Result<Fold>> = std::thread::scope(|scope| {
+            let work: Vec<_> = files
+                .zip(parts)
+                .map(|(file, part)| {
+                    let empty = fold.anew();
+                    scope.spawn(move || fold_part(file, part, empty))
+                })
+                .collect();
+            work.into_iter()
+                .map(|part| part.join().unwrap_or_else(|_| Err(io::Error::other("a bug"))))
+                .collect()
+        });
+        for part in folds {
+            fold.then(part?);
+        }
+        Ok(())
     }
 
     /// Hands on the whole lines from `offset` on, and returns which file they are in and where the next ones will
@@ -193,6 +239,15 @@ impl Stream {
     }
 }
 
+fn fold_part(mut file: File, part: Range<u64>, mut fold: Fold) -> io::Result<Fold> {
+    lines::for_each_in(&mut file, part, NEEDLE, |line| {
+        if !line.open {
+            fold.add(line.bytes);
+        }
+    })?;
+    Ok(fold)
+}
+
 /// What [`Stream::read_on`] hands on.
 #[derive(Debug)]
 pub enum Told<'a> {
@@ -221,5 +276,38 @@ impl Writer {
             Kind::Claim | Kind::Release => Durability::Synced,
         };
         self.journal.log.append(&[line], durability).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    #[test]
+    fn a_long_stream_in_parts_is_the_same_stream() {
+        let dir = tempfile::tempdir().unwrap();
+        let stream = Stream::of(dir.path());
+        drop(stream.open(Duration::ZERO).unwrap());
+        let mut text = String::new();
+        for at in 0..120_000_u64 {
+            let kind = ["claim", "heartbeat", "release", "heartbeat", "ping"][at as usize * 7 % 5];
+            let (subject, actor) = (at * 31 % 17, at * 13 % 23);
+            let time = Stamp::at(1_782_907_200_000 + (at * 7919 % 100_000) as i64);
+            writeln!(
+                text,
+                r#"{{"type":"{kind}","subjectId":"s{subject}","actor":"a{actor}","at":"{time}","ttlSeconds":{}}}"#,
+                at % 90 + 1
+            )
+            .unwrap();
+        }
+        assert!(text.len() as u64 > 2 * SPAN, "more than one part");
+        std::fs::write(stream.path(), &text).unwrap();
+        let mut whole = Fold::new(1_782_907_280_000);
+        text.lines().for_each(|line| whole.add(line.as_bytes()));
+        let mut parts = Fold::new(1_782_907_280_000);
+        stream.fold(&mut parts).unwrap();
+        assert_eq!(parts.standings(), whole.standings());
+        assert_eq!(parts.standings().len(), 17 * 23);
     }
 }

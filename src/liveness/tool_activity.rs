@@ -27,7 +27,7 @@ pub enum Outcome {
     /// There is no claim to keep fresh.
     NoClaim,
     /// A heartbeat was appended, for a claim with this time to live.
-    Emitted(Event, u64),
+    Emitted(Box<Event>, u64),
 }
 
 /// Gives a sign of life for `bound`, made by `tool`, if one is due.
@@ -74,7 +74,7 @@ pub fn heartbeat(bound: &Bound, policy: &Policy, tool: Option<&str>, now_ms: i64
         conflict.keep(stream, actor).map_err(|source| stream.error(source))?;
     }
     follow.save();
-    Ok(Outcome::Emitted(event, own.ttl_s().unwrap_or(policy.ttl_s)))
+    Ok(Outcome::Emitted(Box::new(event), own.ttl_s().unwrap_or(policy.ttl_s)))
 }
 
 /// What the end of the stream says of our pair.
