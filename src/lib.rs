@@ -16,7 +16,7 @@
 //!                            relay::worker: outbox -> transport -> Console
 //! ```
 //!
-//! Rooms depend downwards only: `cli → hook, report → economics → usage, pricing, attribution, relay →
+//! Rooms depend downwards only: `cli → hook, report → economics, liveness → usage, pricing, attribution, relay →
 //! journal, settings → sys`. `ARCHITECTURE.md` has the picture and the invariants.
 
 pub mod attribution;
@@ -24,6 +24,7 @@ pub mod cli;
 pub mod economics;
 pub mod hook;
 pub mod journal;
+pub mod liveness;
 pub mod pricing;
 pub mod relay;
 pub mod report;

@@ -121,6 +121,21 @@ pub fn read(lookup: &Lookup<'_>) -> Task {
     }
 }
 
+/// Whether `base` may have a pointer to an active task: two or three system calls, for who must not pay for more.
+#[must_use]
+pub fn may_have_task(base: &Path) -> bool {
+    let canonical = base.join(CANONICAL);
+    let places =
+        [canonical.join("current.json"), canonical.join("current"), base.join(LEGACY).join("current.json")];
+    places.iter().any(|place| place.exists())
+}
+
+/// The slug that the first pointer names, without a look at the task's files.
+#[must_use]
+pub fn active_slug(lookup: &Lookup<'_>) -> Option<String> {
+    pointed_slug(lookup, &mut Vec::new())
+}
+
 /// The slug in the first pointer that exists.
 fn pointed_slug(lookup: &Lookup<'_>, warnings: &mut Vec<String>) -> Option<String> {
     let own = lookup.actor.filter(|actor| is_plain_name(actor)).map(|actor| format!("current/{actor}.json"));

@@ -1,4 +1,5 @@
-//! `tally hook HOST [--event E]`: whatever happens, exit 0, an empty standard output, and at most one line of complaint.
+//! `tally hook HOST [--event E]`: whatever happens, exit 0, at most one line of complaint, and a standard output
+//! that is empty unless the agent is to be told something.
 
 use crate::hook;
 use crate::settings::env::Env;
@@ -42,7 +43,10 @@ fn serve(env: &Env, args: &[OsString], cwd: &Path) {
     let mut input = Vec::new();
     // What cannot be read is no JSON either: one complaint covers both.
     drop(io::stdin().lock().take(MAX_INPUT).read_to_end(&mut input));
-    hook::serve(env, &call.host, call.event.as_deref(), &input, cwd);
+    if let Some(reply) = hook::serve(env, &call.host, call.event.as_deref(), &input, cwd) {
+        // A host that closed the pipe does not want to know.
+        drop(writeln!(io::stdout(), "{}", reply.json()));
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]

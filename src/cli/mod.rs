@@ -6,6 +6,7 @@ mod demo;
 mod economics;
 mod failure;
 mod hook;
+mod liveness;
 mod pricing;
 mod project;
 mod relay;
@@ -41,6 +42,8 @@ enum Command {
     Pricing(pricing::PricingArgs),
     /// Show the project label that records from a directory carry.
     Project(project::Args),
+    /// Say who works on what: claims, heartbeats, releases and their standing.
+    Liveness(liveness::Args),
     /// Show the whole main job on this machine, in a scratch folder.
     Demo(demo::Args),
     /// Look after the records on their way to the Console.
@@ -122,6 +125,7 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
     let done = match command {
         Command::Hook(_) => Ok(0),
         Command::Economics(args) => economics::run(args, &mut context),
+        Command::Liveness(args) => liveness::run(&args, &mut context),
         Command::Usage(args) => usage::run(&args, &mut context),
         Command::Demo(args) => demo::run(&args, &mut context),
         Command::Pricing(args) => context

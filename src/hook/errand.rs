@@ -32,7 +32,7 @@ pub fn wake(env: &Env, settings: &Settings) -> Result<(), Error> {
         return relay::wake_for_errand(&settings.data_dir, &env);
     }
     // What was queued before the relay was switched off stays where it is.
-    if !settings.economics_relay.on {
+    if !settings.economics_relay.on && !settings.liveness_relay.on {
         return Ok(());
     }
     relay::wake(&settings.data_dir, &env, settings.foreground)

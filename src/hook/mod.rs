@@ -1,18 +1,22 @@
 //! What a host calls: its hook JSON in, a record out, and never an answer that depends on how we fare (DESIGN §4, G1).
+//! The one answer is context: a conflict of claims, told where the host can take it.
 //!
 //! Nothing here opens a socket, starts a runtime, loads TLS roots or starts git. What goes wrong is one line in
-//! `tally.log`; the host sees exit 0 and an empty stdout whatever happens.
+//! `tally.log`; the host sees exit 0, and a stdout that is empty unless there is something to tell the agent.
 
 pub mod errand;
+mod liveness;
 pub mod payload;
 
 use crate::economics::run::{self, Subject};
 use crate::journal::notes;
+use crate::liveness::actor::Session;
 use crate::settings::Settings;
 use crate::settings::env::Env;
 use crate::sys::{clock, files};
 use crate::usage::claude::read;
 use payload::Payload;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// The hosts whose hooks are known.
@@ -22,29 +26,60 @@ pub const HOSTS: [&str; 1] = [crate::usage::claude::line::HOST];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint(pub String);
 
+/// What the agent is told, in the words of the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The event that is answered.
+    event: String,
+    /// What the agent is told.
+    context: String,
+}
+
+impl Reply {
+    /// The reply as Claude Code takes it, on one line.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let Self { event, context } = self;
+        let output = json!({ "hookEventName": event, "additionalContext": context });
+        json!({ "hookSpecificOutput": output }).to_string()
+    }
+}
+
 /// Serves one hook call of `host`. `event` names the event where the payload does not.
-pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_cwd: &Path) {
+pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_cwd: &Path) -> Option<Reply> {
     let mut mended = String::new();
     let payload = payload::parse(input, &mut mended);
     let cwd = payload.as_ref().ok().and_then(|payload| payload.cwd.as_deref()).map(Path::new);
     let cwd = cwd.filter(|cwd| cwd.is_dir()).unwrap_or(process_cwd);
-    let served = match &payload {
-        Ok(payload) => match moment(payload, event) {
-            None => return,
-            Some(moment) => {
-                let (cwd, settings) = home_of_session(env, payload, cwd);
-                let cwd = cwd.as_path();
-                if !settings.enabled {
-                    return;
-                }
-                act(env, host, payload, moment, cwd, settings)
-            }
-        },
-        Err(error) => Err(Complaint(format!("the payload is not a JSON object: {error}"))),
+    let log = |Complaint(text)| complain(env, cwd, &format!("hook {host}: {text}"));
+    let payload = match &payload {
+        Ok(payload) => payload,
+        Err(error) => {
+            log(Complaint(format!("the payload is not a JSON object: {error}")));
+            return None;
+        }
     };
-    if let Err(Complaint(text)) = served {
-        complain(env, cwd, &format!("hook {host}: {text}"));
+    let event = payload.hook_event_name.as_deref().or(event)?;
+    let call = liveness::Call {
+        env,
+        cwd,
+        event,
+        session: payload.session_id.as_deref().map(|id| Session { host, id }),
+        tool: payload.tool_name.as_deref(),
+    };
+    let reply = liveness::serve(&call).unwrap_or_else(|complaint| {
+        log(complaint);
+        None
+    });
+    if let Some(moment) = moment(payload, event) {
+        let (cwd, settings) = home_of_session(env, payload, cwd);
+        if settings.enabled
+            && let Err(complaint) = act(env, host, payload, moment, &cwd, settings)
+        {
+            log(complaint);
+        }
     }
+    reply
 }
 
 /// The folder and the settings that a session is recorded under. An agent may move on into another repository; its
@@ -82,8 +117,8 @@ enum Moment {
     End,
 }
 
-fn moment(payload: &Payload<'_>, event: Option<&str>) -> Option<Moment> {
-    match payload.hook_event_name.as_deref().or(event)? {
+fn moment(payload: &Payload<'_>, event: &str) -> Option<Moment> {
+    match event {
         "SessionStart" => {
             Some(Moment::Start { resumed: matches!(payload.source.as_deref(), Some("resume" | "compact")) })
         }

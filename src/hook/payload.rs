@@ -7,7 +7,7 @@ use crate::journal::foreign::{document, text};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// The fields of Claude Code's hook JSON that economics needs.
+/// The fields of Claude Code's hook JSON that economics and liveness need.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Payload<'a> {
@@ -23,6 +23,9 @@ pub struct Payload<'a> {
     /// Where the agent works.
     #[serde(borrow, deserialize_with = "text")]
     pub cwd: Option<Cow<'a, str>>,
+    /// The tool that is used.
+    #[serde(borrow, deserialize_with = "text")]
+    pub tool_name: Option<Cow<'a, str>>,
     /// How a session starts: `startup`, `resume`, `clear`, `compact`.
     #[serde(borrow, deserialize_with = "text")]
     pub source: Option<Cow<'a, str>>,

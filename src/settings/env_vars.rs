@@ -45,6 +45,64 @@ environment! {
         FLOW_AGENTS_LIVENESS_HEARTBEAT_THROTTLE_SECONDS: "The least time between two heartbeats of one claim, in seconds.",
             unset: "60";
     }
+    "Who acts" {
+        FLOW_AGENTS_ACTOR: "The actor of claims and heartbeats; `local` names nobody.",
+            unset: "the session of the runtime, else the CI job, else the process that started Tally";
+        CLAUDE_CODE_SESSION_ID: "The actor's session in Claude Code; set by it.",
+            unset: "`CODEX_THREAD_ID`";
+        CODEX_THREAD_ID: "The actor's thread in Codex, of which only a hash is kept; set by it.",
+            unset: "`CODEX_SESSION_ID`";
+        CODEX_SESSION_ID: "The actor's session in Codex; set by it.",
+            unset: "`OPENCODE_SESSION_ID`";
+        OPENCODE_SESSION_ID: "The actor's session in opencode; set by it.",
+            unset: "`PI_SESSION_ID`";
+        PI_SESSION_ID: "The actor's session in pi; set by it.",
+            unset: "the CI job";
+        GITHUB_ACTIONS: "`true` in a job of GitHub Actions.",
+            unset: "not such a job";
+        GITHUB_RUN_ID: "The first part of such a job's actor.",
+            unset: "left out";
+        GITHUB_RUN_ATTEMPT: "The second part of such a job's actor.",
+            unset: "left out";
+        GITHUB_JOB: "The third part of such a job's actor.",
+            unset: "left out";
+        GITLAB_CI: "`true` in a job of GitLab CI.",
+            unset: "not such a job";
+        CI_JOB_ID: "Such a job's actor.",
+            unset: "such a job is nobody";
+        CIRCLECI: "`true` in a job of CircleCI.",
+            unset: "not such a job";
+        CIRCLE_WORKFLOW_ID: "The first part of such a job's actor.",
+            unset: "`CIRCLE_BUILD_NUM`";
+        CIRCLE_JOB: "The second part of such a job's actor.",
+            unset: "left out";
+        CIRCLE_NODE_INDEX: "The third part of such a job's actor.",
+            unset: "left out";
+        CIRCLE_BUILD_NUM: "The actor of such a job that names no workflow.",
+            unset: "such a job is nobody";
+        JENKINS_URL: "Any value: this is a job of Jenkins.",
+            unset: "not such a job";
+        BUILD_TAG: "Such a job's actor.",
+            unset: "`JOB_NAME` and `BUILD_ID`";
+        JOB_NAME: "The first part of the actor of such a job without a tag.",
+            unset: "left out";
+        BUILD_ID: "The second part of the actor of such a job without a tag.",
+            unset: "left out";
+        TF_BUILD: "`True` in a job of Azure Pipelines.",
+            unset: "not such a job";
+        BUILD_BUILDID: "The first part of such a job's actor.",
+            unset: "left out";
+        SYSTEM_JOBID: "The second part of such a job's actor.",
+            unset: "left out";
+        BUILDKITE: "`true` in a job of Buildkite.",
+            unset: "not such a job";
+        BUILDKITE_JOB_ID: "Such a job's actor.",
+            unset: "such a job is nobody";
+        FLOW_AGENTS_ACTOR_TEST_FORCE_UNRESOLVED: "For tests, together with `NODE_ENV=test`: `1` makes everybody nobody.",
+            unset: "an actor is worked out";
+        NODE_ENV: "See `FLOW_AGENTS_ACTOR_TEST_FORCE_UNRESOLVED`.",
+            unset: "no test";
+    }
     "Pricing" {
         TELEMETRY_PRICING_FILE: "A pricing registry to use instead of the bundled one.",
             unset: "`FLOW_AGENTS_PRICING_FILE`, else the conf key `pricing_file`";

@@ -7,4 +7,5 @@ pub mod clock;
 pub mod files;
 pub mod git;
 pub mod lock;
+pub mod process;
 pub mod spawn;

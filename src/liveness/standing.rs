@@ -1,0 +1,403 @@
+//! Who holds what, computed from events; pure.
+//!
+//! Events are folded per (subject, actor) in the order of the stream. A pair is *fresh* while it has a claim, its last
+//! claim, heartbeat or release is no release, and its latest stamp is less than its time to live ago. A stamp more than
+//! [`MAX_LEAD_MS`] ahead of the judge's clock counts for nothing and flags the pair as skewed; a smaller lead counts as
+//! now.
+
+use super::event::{Kind, MAX_LEAD_MS, Seen};
+use super::stamp::Stamp;
+use crate::settings::defaults::DEFAULTS;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// What the events of one (subject, actor) come to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Pair {
+    claim: Option<Claim>,
+    /// The latest stamp that is not ahead.
+    last: Option<Stamp>,
+    /// Whether the last claim, heartbeat or release was a release; `None` before the first of them.
+    released: Option<bool>,
+    skewed: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Claim {
+    /// The latest stamp of a claim; `None` where none can be used.
+    at: Option<Stamp>,
+    ttl_s: u64,
+    host: Option<String>,
+    branch: Option<String>,
+}
+
+impl Pair {
+    /// Adds the next event of the pair, as judged at `now_ms`.
+    pub fn add(&mut self, seen: &Seen<'_>, now_ms: i64) {
+        let stamp = Stamp::lenient(&seen.at);
+        let ahead = stamp.is_some_and(|stamp| is_ahead(stamp, now_ms));
+        self.skewed |= ahead;
+        let stamp = stamp.filter(|_| !ahead);
+        self.last = later(self.last, stamp);
+        match seen.kind {
+            Some(Kind::Claim) => {
+                let before = self.claim.take().and_then(|claim| claim.at);
+                self.claim = Some(Claim {
+                    at: later(before, stamp),
+                    ttl_s: seen.ttl_s.unwrap_or(DEFAULTS.liveness.ttl_seconds),
+                    host: seen.host.as_deref().map(str::to_owned),
+                    branch: seen.branch.as_deref().map(str::to_owned),
+                });
+                self.released = Some(false);
+            }
+            Some(Kind::Heartbeat) => self.released = Some(false),
+            Some(Kind::Release) => self.released = Some(true),
+            None => {}
+        }
+    }
+
+    /// Adds what came after, folded by itself.
+    fn then(&mut self, after: Self) {
+        let before = self.claim.take();
+        let first = before.as_ref().and_then(|claim| claim.at);
+        self.claim = after.claim.map(|claim| Claim { at: later(first, claim.at), ..claim }).or(before);
+        self.last = later(self.last, after.last);
+        self.released = after.released.or(self.released);
+        self.skewed |= after.skewed;
+    }
+
+    /// Whether there is a claim, open or not.
+    #[must_use]
+    pub fn is_claimed(&self) -> bool {
+        self.claim.is_some()
+    }
+
+    /// Whether the last word was a release.
+    #[must_use]
+    pub fn is_released(&self) -> bool {
+        self.released == Some(true)
+    }
+
+    /// Whether a stamp was ahead of the judge's clock.
+    #[must_use]
+    pub fn is_skewed(&self) -> bool {
+        self.skewed
+    }
+
+    /// Whether the latest sign of life is less than `seconds` ago.
+    #[must_use]
+    pub fn is_within(&self, seconds: u64, now_ms: i64) -> bool {
+        let window = i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
+        self.last.is_some_and(|last| now_ms.saturating_sub(last.ms) < window)
+    }
+
+    /// Whether its actor holds the subject.
+    #[must_use]
+    pub fn is_fresh(&self, now_ms: i64) -> bool {
+        let ttl = self.claim.as_ref().map(|claim| claim.ttl_s);
+        !self.is_released() && ttl.is_some_and(|ttl_s| self.is_within(ttl_s, now_ms))
+    }
+
+    /// The time to live of its claim, in seconds.
+    #[must_use]
+    pub fn ttl_s(&self) -> Option<u64> {
+        Some(self.claim.as_ref()?.ttl_s)
+    }
+
+    /// The latest stamp, in epoch milliseconds.
+    #[must_use]
+    pub fn last_ms(&self) -> Option<i64> {
+        self.last.map(|last| last.ms)
+    }
+
+    fn holder(&self, actor: &str) -> Option<Holder> {
+        let (claim, last) = (self.claim.as_ref()?, self.last?);
+        let claimed = claim.at.unwrap_or(last);
+        Some(Holder {
+            actor: shown(actor),
+            claim_at: claimed.to_string(),
+            last_at: last.to_string(),
+            ttl_s: claim.ttl_s,
+            claim_ms: claimed.ms,
+            last_ms: last.ms,
+        })
+    }
+}
+
+/// Whether `stamp` is too far ahead of a clock to be believed.
+#[must_use]
+pub fn is_ahead(stamp: Stamp, now_ms: i64) -> bool {
+    stamp.ms.saturating_sub(now_ms) > MAX_LEAD_MS
+}
+
+fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
+    match (one, other) {
+        (Some(one), Some(other)) if other.ms > one.ms => Some(other),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The events of a stream, folded, for one judge.
+#[derive(Debug)]
+pub struct Fold {
+    now_ms: i64,
+    only: Option<String>,
+    subjects: HashMap<String, HashMap<String, Pair>>,
+    /// Lines that are no events.
+    pub unreadable: u64,
+}
+
+impl Fold {
+    /// A fold of everything, judged at `now_ms`.
+    #[must_use]
+    pub fn new(now_ms: i64) -> Self {
+        Self { now_ms, only: None, subjects: HashMap::new(), unreadable: 0 }
+    }
+
+    /// A fold of one subject.
+    #[must_use]
+    pub fn of(subject: &str, now_ms: i64) -> Self {
+        Self { only: Some(subject.to_owned()), ..Self::new(now_ms) }
+    }
+
+    /// A fold of one subject that goes on from `pairs`.
+    #[must_use]
+    pub fn resumed(subject: &str, pairs: HashMap<String, Pair>, now_ms: i64) -> Self {
+        Self { subjects: HashMap::from([(subject.to_owned(), pairs)]), ..Self::of(subject, now_ms) }
+    }
+
+    /// An empty fold for the same judge.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self { only: self.only.clone(), ..Self::new(self.now_ms) }
+    }
+
+    /// Adds what came after, folded by itself.
+    pub fn then(&mut self, after: Self) {
+        self.unreadable += after.unreadable;
+        for (subject, pairs) in after.subjects {
+            let known = self.subjects.entry(subject).or_default();
+            for (actor, pair) in pairs {
+                known.entry(actor).or_default().then(pair);
+            }
+        }
+    }
+
+    /// Adds a line of the stream.
+    pub fn add(&mut self, line: &[u8]) {
+        let Some(seen) = Seen::parse(line) else {
+            self.unreadable += 1;
+            return;
+        };
+        if self.only.as_deref().is_some_and(|only| only != seen.subject) {
+            return;
+        }
+        // Nearly every event is of a known pair: only a new one costs an allocation.
+        let known =
+            self.subjects.get_mut(seen.subject.as_ref()).and_then(|of| of.get_mut(seen.actor.as_ref()));
+        if let Some(pair) = known {
+            pair.add(&seen, self.now_ms);
+            return;
+        }
+        let actors = self.subjects.entry(seen.subject.to_string()).or_default();
+        actors.entry(seen.actor.to_string()).or_default().add(&seen, self.now_ms);
+    }
+
+    /// The pairs of a subject, by actor.
+    #[must_use]
+    pub fn pairs(&self, subject: &str) -> Option<&HashMap<String, Pair>> {
+        self.subjects.get(subject)
+    }
+
+    /// One pair.
+    #[must_use]
+    pub fn pair(&self, subject: &str, actor: &str) -> Option<&Pair> {
+        self.subjects.get(subject)?.get(actor)
+    }
+
+    /// Who holds `subject`, the earliest claim first, equal ones by actor.
+    #[must_use]
+    pub fn holders(&self, subject: &str) -> Vec<Holder> {
+        self.holders_but(subject, None)
+    }
+
+    /// Who else than `actor` holds `subject`.
+    #[must_use]
+    pub fn others(&self, subject: &str, actor: &str) -> Vec<Holder> {
+        self.holders_but(subject, Some(actor))
+    }
+
+    fn holders_but(&self, subject: &str, except: Option<&str>) -> Vec<Holder> {
+        let pairs = self.subjects.get(subject).into_iter().flatten();
+        let fresh =
+            pairs.filter(|(actor, pair)| except != Some(actor.as_str()) && pair.is_fresh(self.now_ms));
+        let mut holders: Vec<Holder> = fresh.filter_map(|(actor, pair)| pair.holder(actor)).collect();
+        holders.sort_by(|a, b| (a.claim_ms, &a.actor).cmp(&(b.claim_ms, &b.actor)));
+        holders
+    }
+
+    /// Who should go on where several hold `subject`.
+    #[must_use]
+    pub fn verdict(&self, subject: &str) -> Verdict {
+        let holders = self.holders(subject);
+        let (winner, losers, reason) = match holders.as_slice() {
+            [winner, losers @ ..] if !losers.is_empty() => {
+                let tied = losers.iter().any(|loser| loser.claim_ms == winner.claim_ms);
+                let reason = if tied { Reason::TieActorLexicographic } else { Reason::EarlierClaim };
+                (Some(winner.clone()), losers.to_vec(), reason)
+            }
+            _ => (None, vec![], Reason::NoConflict),
+        };
+        Verdict { subject: shown(subject), winner, losers, reason, holders }
+    }
+
+    /// The standing of every claim, by subject and actor.
+    #[must_use]
+    pub fn standings(&self) -> Vec<Standing> {
+        let mut rows = vec![];
+        for (subject, pairs) in &self.subjects {
+            let held = pairs.values().any(|pair| pair.is_fresh(self.now_ms));
+            for (actor, pair) in pairs {
+                let Some(claim) = &pair.claim else { continue };
+                let label = match (pair.is_released(), pair.is_fresh(self.now_ms)) {
+                    (true, _) => Label::Released,
+                    (false, true) => Label::Held,
+                    (false, false) if held => Label::Superseded,
+                    (false, false) => Label::Reclaimable,
+                };
+                rows.push(Standing {
+                    subject: shown(subject),
+                    actor: shown(actor),
+                    label,
+                    claim_at: claim.at.or(pair.last).map(|at| at.to_string()),
+                    last_at: pair.last.map(|last| last.to_string()),
+                    age_s: pair.last.map(|last| (self.now_ms.saturating_sub(last.ms)).max(0) / 1000),
+                    ttl_s: claim.ttl_s,
+                    host: claim.host.as_deref().map(shown),
+                    branch: claim.branch.as_deref().map(shown),
+                    skewed: pair.skewed,
+                });
+            }
+        }
+        rows.sort_by(|a, b| (&a.subject, &a.actor).cmp(&(&b.subject, &b.actor)));
+        rows
+    }
+}
+
+/// Text of a stream, made safe for a terminal: no control characters, at most [`SHOWN`] characters.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
+}
+
+/// Longer than any actor that Tally makes: three segments of 64.
+const SHOWN: usize = 256;
+
+/// Someone who holds a subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Holder {
+    /// Who.
+    pub actor: String,
+    /// Since when; the last sign of life where no claim has a time.
+    #[serde(rename = "claimAt")]
+    pub claim_at: String,
+    /// The last sign of life.
+    #[serde(rename = "lastAt")]
+    pub last_at: String,
+    /// Seconds that it keeps the claim fresh.
+    #[serde(rename = "ttlSeconds")]
+    pub ttl_s: u64,
+    #[serde(skip)]
+    claim_ms: i64,
+    /// `last_at` in epoch milliseconds.
+    #[serde(skip)]
+    pub last_ms: i64,
+}
+
+/// Why a holder should go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// Fewer than two hold the subject.
+    NoConflict,
+    /// Its claim is the earliest.
+    EarlierClaim,
+    /// Of the earliest claims, its actor comes first.
+    TieActorLexicographic,
+}
+
+/// Who should go on (schemas/liveness-verdict.schema.json).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// What is held.
+    #[serde(rename = "subjectId")]
+    pub subject: String,
+    /// Who should go on; `None` without a conflict.
+    pub winner: Option<Holder>,
+    /// Who should yield.
+    pub losers: Vec<Holder>,
+    /// Why.
+    pub reason: Reason,
+    /// Everyone who holds it.
+    pub holders: Vec<Holder>,
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Label {
+    /// Its actor holds the subject.
+    Held,
+    /// It ran out, and nobody holds the subject.
+    Reclaimable,
+    /// Its actor let go.
+    Released,
+    /// It ran out, and somebody else holds the subject.
+    Superseded,
+}
+
+impl Label {
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Reclaimable => "reclaimable",
+            Self::Released => "released",
+            Self::Superseded => "superseded",
+        }
+    }
+}
+
+/// One claim and what became of it (schemas/liveness-status.schema.json).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// What was claimed.
+    #[serde(rename = "subjectId")]
+    pub subject: String,
+    /// By whom.
+    pub actor: String,
+    /// What became of it.
+    pub label: Label,
+    /// Since when; null where no stamp can be used.
+    #[serde(rename = "claimAt")]
+    pub claim_at: Option<String>,
+    /// The last sign of life; null where no stamp can be used.
+    #[serde(rename = "lastAt")]
+    pub last_at: Option<String>,
+    /// Seconds since then.
+    #[serde(rename = "ageSeconds")]
+    pub age_s: Option<i64>,
+    /// Seconds that a sign of life keeps the claim fresh.
+    #[serde(rename = "ttlSeconds")]
+    pub ttl_s: u64,
+    /// The machine.
+    pub host: Option<String>,
+    /// The branch.
+    pub branch: Option<String>,
+    /// Whether a stamp was ahead of the judge's clock.
+    pub skewed: bool,
+}
+
+#[cfg(test)]
+mod tests;
