@@ -47,7 +47,13 @@ impl Bench {
 
     fn env(&self, token: &str) -> Env {
         let url = self.server.uri();
-        Env::from_pairs([("CONSOLE_URL", url.as_str()), ("CONSOLE_TELEMETRY_TOKEN", token)])
+        // A busy machine must not turn an answer into none.
+        let patient = [
+            ("CONSOLE_TELEMETRY_CONNECT_TIMEOUT_SECONDS", "30"),
+            ("CONSOLE_TELEMETRY_MAX_TIME_SECONDS", "60"),
+        ];
+        let console = [("CONSOLE_URL", url.as_str()), ("CONSOLE_TELEMETRY_TOKEN", token)];
+        Env::from_pairs(console.into_iter().chain(patient))
     }
 
     fn queue(&self, ids: &[&str]) {
