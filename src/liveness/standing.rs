@@ -143,15 +143,13 @@ pub struct Fold {
     now_ms: i64,
     only: Option<String>,
     subjects: HashMap<String, HashMap<String, Pair>>,
-    /// Lines that are no events.
-    pub unreadable: u64,
 }
 
 impl Fold {
     /// A fold of everything, judged at `now_ms`.
     #[must_use]
     pub fn new(now_ms: i64) -> Self {
-        Self { now_ms, only: None, subjects: HashMap::new(), unreadable: 0 }
+        Self { now_ms, only: None, subjects: HashMap::new() }
     }
 
     /// A fold of one subject.
@@ -166,6 +164,18 @@ impl Fold {
         Self { subjects: HashMap::from([(subject.to_owned(), pairs)]), ..Self::of(subject, now_ms) }
     }
 
+    /// What every line that matters here contains. A name of letters, digits, `_`, `.` and `-` is written as it is by
+    /// every writer; others may be escaped in more ways than one.
+    #[must_use]
+    pub fn needle(&self) -> Vec<u8> {
+        let plain = |subject: &&str| {
+            !subject.is_empty()
+                && subject.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+        };
+        let needle = self.only.as_deref().filter(plain).unwrap_or("actor");
+        format!("\"{needle}\"").into_bytes()
+    }
+
     /// An empty fold for the same judge.
     #[must_use]
     pub fn anew(&self) -> Self {
@@ -174,7 +184,6 @@ impl Fold {
 
     /// Adds what came after, folded by itself.
     pub fn then(&mut self, after: Self) {
-        self.unreadable += after.unreadable;
         for (subject, pairs) in after.subjects {
             let known = self.subjects.entry(subject).or_default();
             for (actor, pair) in pairs {
@@ -185,10 +194,7 @@ impl Fold {
 
     /// Adds a line of the stream.
     pub fn add(&mut self, line: &[u8]) {
-        let Some(seen) = Seen::parse(line) else {
-            self.unreadable += 1;
-            return;
-        };
+        let Some(seen) = Seen::parse(line) else { return };
         if self.only.as_deref().is_some_and(|only| only != seen.subject) {
             return;
         }
