@@ -59,17 +59,7 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
         }
     };
     let event = payload.hook_event_name.as_deref().or(event)?;
-    let call = liveness::Call {
-        env,
-        cwd,
-        event,
-        session: payload.session_id.as_deref().map(|id| Session { host, id }),
-        tool: payload.tool_name.as_deref(),
-    };
-    let reply = liveness::serve(&call).unwrap_or_else(|complaint| {
-        log(complaint);
-        None
-    });
+    // Records come first: they are the duty that cannot be made good by the next hook.
     if let Some(moment) = moment(payload, event) {
         let settings = Settings::load(env, cwd);
         if settings.enabled
@@ -78,7 +68,17 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
             log(complaint);
         }
     }
-    reply
+    let call = liveness::Call {
+        env,
+        cwd,
+        event,
+        session: payload.session_id.as_deref().map(|id| Session { host, id }),
+        tool: payload.tool_name.as_deref(),
+    };
+    liveness::serve(&call).unwrap_or_else(|complaint| {
+        log(complaint);
+        None
+    })
 }
 
 /// Writes one line to the log of the workspace that `cwd` is in.
