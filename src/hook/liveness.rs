@@ -52,8 +52,9 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<Reply>, Complaint> {
             // What is told now takes the place of what was to be told.
             let waited = Conflict::take(&bound.stream, &bound.actor);
             let told = outcome.conflict.or(waited).map(|conflict| reply(call, &conflict));
-            if let Some((event, ttl_s)) = outcome.said {
-                drop(send(call, &event, ttl_s));
+            let sent = outcome.said.map_or(Ok(()), |(event, ttl_s)| send(call, &event, ttl_s));
+            if let Err(Complaint(text)) = sent {
+                super::complain(call.env, call.cwd, &text);
             }
             Ok(told)
         }

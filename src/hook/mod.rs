@@ -60,17 +60,7 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
         }
     };
     let event = payload.hook_event_name.as_deref().or(event)?;
-    let call = liveness::Call {
-        env,
-        cwd,
-        event,
-        session: payload.session_id.as_deref().map(|id| Session { host, id }),
-        tool: payload.tool_name.as_deref(),
-    };
-    let reply = liveness::serve(&call).unwrap_or_else(|complaint| {
-        log(complaint);
-        None
-    });
+    // Records come first: they are the duty that cannot be made good by the next hook.
     if let Some(moment) = moment(payload, event) {
         let (cwd, settings) = home_of_session(env, payload, cwd);
         if settings.enabled
@@ -79,7 +69,17 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
             log(complaint);
         }
     }
-    reply
+    let call = liveness::Call {
+        env,
+        cwd,
+        event,
+        session: payload.session_id.as_deref().map(|id| Session { host, id }),
+        tool: payload.tool_name.as_deref(),
+    };
+    liveness::serve(&call).unwrap_or_else(|complaint| {
+        log(complaint);
+        None
+    })
 }
 
 /// The folder and the settings that a session is recorded under. An agent may move on into another repository; its

@@ -5,7 +5,7 @@
 
 use super::actor;
 use super::stamp::Stamp;
-use super::standing::Holder;
+use super::standing::{Fold, Holder};
 use super::stream::Stream;
 use crate::sys::files;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,14 @@ impl Conflict {
             actor: newest.actor.split(':').map(actor::sanitize_segment).collect::<Vec<_>>().join(":"),
             last_at: Stamp::at(newest.last_ms).to_string(),
         })
+    }
+
+    /// The conflict of `actor`, whose last event was at `seen_ms`, with whoever gave a sign of life since.
+    #[must_use]
+    pub fn since(fold: &Fold, subject: &str, actor: &str, seen_ms: Option<i64>) -> Option<Self> {
+        let mut news = fold.others(subject, actor);
+        news.retain(|other| seen_ms.is_none_or(|seen_ms| other.last_ms > seen_ms));
+        Self::with(subject, &news)
     }
 
     /// What the agent is told.
@@ -76,7 +84,6 @@ pub(super) fn file(stream: &Stream, actor: &str, extension: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::liveness::standing::Fold;
 
     #[test]
     fn a_conflict_is_taken_once_and_holds_no_foreign_words() {

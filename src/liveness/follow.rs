@@ -58,8 +58,8 @@ impl<'a> Follow<'a> {
 
     /// Folds what came since.
     pub(super) fn catch_up(&mut self) -> Result<(), Error> {
-        let (subject, now_ms, fold) = (self.subject, self.now_ms, &mut self.fold);
-        let (file, offset) = self.stream.read_on(self.file, self.offset, |told| match told {
+        let (subject, now_ms, needle, fold) = (self.subject, self.now_ms, self.fold.needle(), &mut self.fold);
+        let (file, offset) = self.stream.read_on(self.file, self.offset, &needle, |told| match told {
             Told::Restart => *fold = Fold::of(subject, now_ms),
             Told::Line(line) => fold.add(line),
         })?;

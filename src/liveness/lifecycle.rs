@@ -56,7 +56,8 @@ pub fn stop(bound: &Bound, now_ms: i64) -> Result<Outcome, Error> {
     let mut follow = Follow::resume(stream, subject, actor, now_ms);
     follow.catch_up()?;
     let open = |follow: &Follow<'_>| {
-        follow.fold.pair(subject, actor).filter(|own| !own.is_released()).and_then(Pair::ttl_s)
+        let own = follow.fold.pair(subject, actor).filter(|own| !own.is_released())?;
+        Some((own.ttl_s()?, own.last_ms()))
     };
     if open(&follow).is_none() {
         follow.save();
@@ -64,10 +65,16 @@ pub fn stop(bound: &Bound, now_ms: i64) -> Result<Outcome, Error> {
     }
     let mut writer = stream.open(PATIENCE)?;
     follow.catch_up()?;
-    let Some(ttl_s) = open(&follow) else { return Ok(Outcome::default()) };
+    let Some((ttl_s, seen_ms)) = open(&follow) else { return Ok(Outcome::default()) };
     let kind = if bound.is_over() { Kind::Release } else { Kind::Heartbeat };
     let event = Event { source: Some(SOURCE), ..stream.event(kind, subject, actor, Stamp::at(now_ms)) };
     writer.append(&event).map_err(|source| stream.error(source))?;
     follow.save();
+    // Told with the next turn: this event is the mark from which the next heartbeat looks for news.
+    if kind == Kind::Heartbeat
+        && let Some(conflict) = Conflict::since(&follow.fold, subject, actor, seen_ms)
+    {
+        conflict.keep(stream, actor).map_err(|source| stream.error(source))?;
+    }
     Ok(Outcome { said: Some((event, ttl_s)), conflict: None })
 }

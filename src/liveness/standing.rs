@@ -11,6 +11,10 @@ use crate::settings::defaults::DEFAULTS;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
+mod answer;
+
+pub use answer::{Holder, Label, Reason, Standing, Verdict, shown};
+
 /// What the events of one (subject, actor) come to.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Pair {
@@ -143,15 +147,13 @@ pub struct Fold {
     now_ms: i64,
     only: Option<String>,
     subjects: HashMap<String, HashMap<String, Pair>>,
-    /// Lines that are no events.
-    pub unreadable: u64,
 }
 
 impl Fold {
     /// A fold of everything, judged at `now_ms`.
     #[must_use]
     pub fn new(now_ms: i64) -> Self {
-        Self { now_ms, only: None, subjects: HashMap::new(), unreadable: 0 }
+        Self { now_ms, only: None, subjects: HashMap::new() }
     }
 
     /// A fold of one subject.
@@ -166,6 +168,18 @@ impl Fold {
         Self { subjects: HashMap::from([(subject.to_owned(), pairs)]), ..Self::of(subject, now_ms) }
     }
 
+    /// What every line that matters here contains. A name of letters, digits, `_`, `.` and `-` is written as it is by
+    /// every writer; others may be escaped in more ways than one.
+    #[must_use]
+    pub fn needle(&self) -> Vec<u8> {
+        let plain = |subject: &&str| {
+            !subject.is_empty()
+                && subject.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+        };
+        let needle = self.only.as_deref().filter(plain).unwrap_or("actor");
+        format!("\"{needle}\"").into_bytes()
+    }
+
     /// An empty fold for the same judge.
     #[must_use]
     pub fn anew(&self) -> Self {
@@ -174,7 +188,6 @@ impl Fold {
 
     /// Adds what came after, folded by itself.
     pub fn then(&mut self, after: Self) {
-        self.unreadable += after.unreadable;
         for (subject, pairs) in after.subjects {
             let known = self.subjects.entry(subject).or_default();
             for (actor, pair) in pairs {
@@ -185,10 +198,7 @@ impl Fold {
 
     /// Adds a line of the stream.
     pub fn add(&mut self, line: &[u8]) {
-        let Some(seen) = Seen::parse(line) else {
-            self.unreadable += 1;
-            return;
-        };
+        let Some(seen) = Seen::parse(line) else { return };
         if self.only.as_deref().is_some_and(|only| only != seen.subject) {
             return;
         }
@@ -282,121 +292,6 @@ impl Fold {
         rows.sort_by(|a, b| (&a.subject, &a.actor).cmp(&(&b.subject, &b.actor)));
         rows
     }
-}
-
-/// Text of a stream, made safe for a terminal: no control characters, at most [`SHOWN`] characters.
-#[must_use]
-pub fn shown(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
-}
-
-/// Longer than any actor that Tally makes: three segments of 64.
-const SHOWN: usize = 256;
-
-/// Someone who holds a subject.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Holder {
-    /// Who.
-    pub actor: String,
-    /// Since when; the last sign of life where no claim has a time.
-    #[serde(rename = "claimAt")]
-    pub claim_at: String,
-    /// The last sign of life.
-    #[serde(rename = "lastAt")]
-    pub last_at: String,
-    /// Seconds that it keeps the claim fresh.
-    #[serde(rename = "ttlSeconds")]
-    pub ttl_s: u64,
-    #[serde(skip)]
-    claim_ms: i64,
-    /// `last_at` in epoch milliseconds.
-    #[serde(skip)]
-    pub last_ms: i64,
-}
-
-/// Why a holder should go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reason {
-    /// Fewer than two hold the subject.
-    NoConflict,
-    /// Its claim is the earliest.
-    EarlierClaim,
-    /// Of the earliest claims, its actor comes first.
-    TieActorLexicographic,
-}
-
-/// Who should go on (schemas/liveness-verdict.schema.json).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verdict {
-    /// What is held.
-    #[serde(rename = "subjectId")]
-    pub subject: String,
-    /// Who should go on; `None` without a conflict.
-    pub winner: Option<Holder>,
-    /// Who should yield.
-    pub losers: Vec<Holder>,
-    /// Why.
-    pub reason: Reason,
-    /// Everyone who holds it.
-    pub holders: Vec<Holder>,
-}
-
-/// What became of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Label {
-    /// Its actor holds the subject.
-    Held,
-    /// It ran out, and nobody holds the subject.
-    Reclaimable,
-    /// Its actor let go.
-    Released,
-    /// It ran out, and somebody else holds the subject.
-    Superseded,
-}
-
-impl Label {
-    /// The word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Reclaimable => "reclaimable",
-            Self::Released => "released",
-            Self::Superseded => "superseded",
-        }
-    }
-}
-
-/// One claim and what became of it (schemas/liveness-status.schema.json).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Standing {
-    /// What was claimed.
-    #[serde(rename = "subjectId")]
-    pub subject: String,
-    /// By whom.
-    pub actor: String,
-    /// What became of it.
-    pub label: Label,
-    /// Since when; null where no stamp can be used.
-    #[serde(rename = "claimAt")]
-    pub claim_at: Option<String>,
-    /// The last sign of life; null where no stamp can be used.
-    #[serde(rename = "lastAt")]
-    pub last_at: Option<String>,
-    /// Seconds since then.
-    #[serde(rename = "ageSeconds")]
-    pub age_s: Option<i64>,
-    /// Seconds that a sign of life keeps the claim fresh.
-    #[serde(rename = "ttlSeconds")]
-    pub ttl_s: u64,
-    /// The machine.
-    pub host: Option<String>,
-    /// The branch.
-    pub branch: Option<String>,
-    /// Whether a stamp was ahead of the judge's clock.
-    pub skewed: bool,
 }
 
 #[cfg(test)]

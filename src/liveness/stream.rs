@@ -27,8 +27,6 @@ const TAIL: u64 = 64 * 1024;
 const SPAN: u64 = 4 << 20;
 /// More threads than this wait for memory, not for the processor.
 const MOST_THREADS: usize = 8;
-/// Every event names its actor.
-const NEEDLE: &[u8] = b"\"actor\"";
 
 /// Why a stream cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -157,7 +155,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Hands on the whole lines from `offset` on, and returns which file they are in and where the next ones will
+    /// Hands on the whole lines from `offset` on that contain `needle`, and returns which file they are in and where the next ones will
     /// start. When the file is not `known`, or shorter than `offset`, its lines are handed on from the start after
     /// `restart` was called.
     ///
@@ -167,6 +165,7 @@ impl Stream {
         &self,
         known: (u64, u64),
         offset: u64,
+        needle: &[u8],
         mut add: impl FnMut(Told<'_>),
     ) -> Result<((u64, u64), u64), Error> {
         let wrap = |source| self.error(source);
@@ -184,7 +183,7 @@ impl Stream {
         if from == 0 {
             add(Told::Restart);
         }
-        let progress = lines::for_each(&mut file, from, NEEDLE, |line| {
+        let progress = lines::for_each(&mut file, from, needle, |line| {
             if !line.open {
                 add(Told::Line(line.bytes));
             }
@@ -240,7 +239,7 @@ impl Stream {
 }
 
 fn fold_part(mut file: File, part: Range<u64>, mut fold: Fold) -> io::Result<Fold> {
-    lines::for_each_in(&mut file, part, NEEDLE, |line| {
+    lines::for_each_in(&mut file, part, &fold.needle(), |line| {
         if !line.open {
             fold.add(line.bytes);
         }

@@ -67,10 +67,7 @@ pub fn heartbeat(bound: &Bound, policy: &Policy, tool: Option<&str>, now_ms: i64
     };
     writer.append(&event).map_err(|source| stream.error(source))?;
     drop(writer);
-    let seen = own.last_ms().unwrap_or(i64::MIN);
-    let mut news = follow.fold.others(subject, actor);
-    news.retain(|other| other.last_ms > seen);
-    if let Some(conflict) = Conflict::with(subject, &news) {
+    if let Some(conflict) = Conflict::since(&follow.fold, subject, actor, own.last_ms()) {
         conflict.keep(stream, actor).map_err(|source| stream.error(source))?;
     }
     follow.save();

@@ -191,3 +191,13 @@ fn hostile_names_reach_no_terminal() {
         fold(&json!([event("claim", "a\u{1b}[31m\u{9b}\nx", "2026-07-01T11:59:00Z", json!(600))]), NOW);
     assert_eq!(fold.standings()[0].actor, "a[31mx");
 }
+
+#[test]
+fn only_a_name_that_nobody_escapes_is_looked_for_as_it_is() {
+    let needle = |subject: &str| String::from_utf8(Fold::of(subject, 0).needle()).unwrap();
+    assert_eq!(needle("fix-login_1.2"), "\"fix-login_1.2\"");
+    for escaped in ["a/b", "é", "a\"b", "a b"] {
+        assert_eq!(needle(escaped), "\"actor\"", "{escaped}");
+    }
+    assert_eq!(Fold::new(0).needle(), b"\"actor\"");
+}

@@ -125,6 +125,11 @@ fn a_conflict_in_mid_turn_is_told_once_per_new_event() {
     hook(&env, "PostToolUse");
     assert!(hook(&env, "UserPromptSubmit").is_some());
     assert_eq!(hook(&env, "UserPromptSubmit"), None);
+    clock(&mut env, 220);
+    liveness(&env, &["heartbeat", "t", "--actor", "other"]);
+    clock(&mut env, 230);
+    assert_eq!(hook(&env, "Stop"), None);
+    assert!(hook(&env, "UserPromptSubmit").is_some(), "what a stop met is told with the next turn");
 }
 
 #[test]
