@@ -51,7 +51,9 @@ class Project(Workspace):
         }
         clock = (self._now + timedelta(seconds=30)).timestamp()
         clock_ms = str(int(clock * 1000))
-        done = self.run("hook", "claude-code", stdin=json.dumps(payload), TALLY_CLOCK_MS=clock_ms)
+        # Two sessions share a task here, and would be told of each other: what is shown is economics alone.
+        quiet = {"TALLY_CLOCK_MS": clock_ms, "FLOW_AGENTS_LIVENESS": "off"}
+        done = self.run("hook", "claude-code", stdin=json.dumps(payload), **quiet)
         if (done.returncode, done.stdout) != (0, ""):
             raise SystemExit(f"{step}: the hook ended with {done.returncode} and said {done.stdout!r}")
 

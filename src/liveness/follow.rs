@@ -7,8 +7,8 @@
 use super::standing::{Fold, Pair};
 use super::stream::{Error, Stream, Told};
 use crate::sys::files;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// A checkpoint of another version is not understood.

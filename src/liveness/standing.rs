@@ -8,8 +8,8 @@
 use super::event::{Kind, MAX_LEAD_MS, Seen};
 use super::stamp::Stamp;
 use crate::settings::defaults::DEFAULTS;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 mod answer;
 
