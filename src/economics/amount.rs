@@ -63,38 +63,19 @@ type Stored = [i64; 9];
 
 impl Serialize for Amount {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let t = self.tokens;
         let cost = i64::try_from(self.cost.pico()).map_err(serde::ser::Error::custom)?;
-        let stored: Stored = [
-            t.input,
-            t.output,
-            t.cache_write_5m,
-            t.cache_write_1h,
-            t.cache_read,
-            t.web_search_requests,
-            self.calls,
-            self.unpriced_tokens,
-            cost,
-        ];
+        let [input, output, write_5m, write_1h, read, searches] = self.tokens.to_array();
+        let stored: Stored =
+            [input, output, write_5m, write_1h, read, searches, self.calls, self.unpriced_tokens, cost];
         stored.serialize(to)
     }
 }
 
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let [
-            input,
-            output,
-            cache_write_5m,
-            cache_write_1h,
-            cache_read,
-            web_search_requests,
-            calls,
-            unpriced_tokens,
-            cost,
-        ] = Stored::deserialize(from)?;
-        let tokens =
-            Tokens { input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests };
+        let [input, output, write_5m, write_1h, read, searches, calls, unpriced_tokens, cost] =
+            Stored::deserialize(from)?;
+        let tokens = Tokens::from_array([input, output, write_5m, write_1h, read, searches]);
         Ok(Self { tokens, cost: Usd::from_pico(cost.into()), calls, unpriced_tokens })
     }
 }

@@ -91,20 +91,12 @@ impl Bill {
         if !agent.is_empty() {
             self.agent_models.insert(agent.clone(), summed_as.clone());
         }
-        let t = call.tokens;
         BilledCall {
             key: call.key,
             model,
             agent,
             at_ms: call.at_ms,
-            tokens: [
-                t.input,
-                t.output,
-                t.cache_write_5m,
-                t.cache_write_1h,
-                t.cache_read,
-                t.web_search_requests,
-            ],
+            tokens: call.tokens.to_array(),
             traits: call.traits.bits(),
             phase,
             summed_as,

@@ -44,6 +44,20 @@ impl Tokens {
         self.zip(other, i64::max)
     }
 
+    /// The buckets in the order of their fields: how they are stored.
+    #[must_use]
+    pub fn to_array(self) -> [i64; 6] {
+        let Self { input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests } = self;
+        [input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests]
+    }
+
+    /// What [`to_array`](Self::to_array) was made of.
+    #[must_use]
+    pub fn from_array(buckets: [i64; 6]) -> Self {
+        let [input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests] = buckets;
+        Self { input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests }
+    }
+
     fn zip(self, other: Self, f: impl Fn(i64, i64) -> i64) -> Self {
         Self {
             input: f(self.input, other.input),

@@ -151,8 +151,7 @@ impl BilledCall {
     /// Its counters.
     #[must_use]
     pub fn tokens(&self) -> Tokens {
-        let [input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests] = self.tokens;
-        Tokens { input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests }
+        Tokens::from_array(self.tokens)
     }
 
     /// What it was charged.
