@@ -4,7 +4,7 @@
 //! that a directory is in, else the nearest ancestor with `.kontourai/`, else the directory itself (DESIGN §5).
 //! `TELEMETRY_WORKSPACE_ROOT` does not move it: two agents with different settings must still see each other.
 
-use super::event::{Activity, Event, Kind};
+use super::event::{Event, Kind};
 use super::stamp::Stamp;
 use super::standing::Fold;
 use crate::journal::{Durability, Journal, lines};
@@ -89,7 +89,7 @@ impl Stream {
             at: at.to_string(),
             ttl_s: None,
             source: None,
-            activity: None::<Activity>,
+            activity: None,
             host: Some(process::hostname()).filter(|host| !host.is_empty()),
             branch: self.workspace.repository.as_ref().and_then(Repository::branch).map(str::to_owned),
             actor_key: Some(actor.to_owned()),
@@ -155,9 +155,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Hands on the whole lines from `offset` on that contain `needle`, and returns which file they are in and where the next ones will
-    /// start. When the file is not `known`, or shorter than `offset`, its lines are handed on from the start after
-    /// `restart` was called.
+    /// Hands on the whole lines from `offset` on that contain `needle`, and returns which file they are in and where the
+    /// next ones will start. When the file is not `known`, or shorter than `offset`, its lines are handed on from the
+    /// start, after [`Told::Restart`].
     ///
     /// # Errors
     /// When it cannot be read.
