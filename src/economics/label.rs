@@ -1,5 +1,6 @@
 //! Foreign names, as a record may carry them.
 
+use crate::sys::hex::hex;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
@@ -12,12 +13,12 @@ const LONGEST: usize = 190;
 pub fn label(text: &str) -> Cow<'_, str> {
     if text.chars().nth(LONGEST).is_some() {
         let digest = Sha256::digest(text.as_bytes());
-        return digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
+        return hex(&digest).into();
     }
     if text.contains(char::is_control) {
         // Two names that differ only there stay two.
         let digest = Sha256::digest(text.as_bytes());
-        let mark: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let mark = hex(digest.get(..4).unwrap_or_default());
         return format!("{}#{mark}", text.replace(char::is_control, "\u{fffd}")).into();
     }
     text.into()

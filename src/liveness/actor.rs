@@ -6,9 +6,9 @@
 //! taken for a session of Claude Code.
 
 use crate::settings::env::{Env, Var, vars};
+use crate::sys::hex::hex;
 use crate::sys::{boot, process};
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 
 /// A resolved identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,11 +158,7 @@ fn filled<'a>(env: &'a Env, var: &Var) -> Option<&'a str> {
 
 /// The first `bytes` bytes of the SHA-256 of `text`, in hexadecimal.
 pub(super) fn hash(text: &str, bytes: usize) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(bytes).fold(String::new(), |mut hex, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(Sha256::digest(text.as_bytes()).get(..bytes).unwrap_or_default())
 }
 
 #[cfg(test)]

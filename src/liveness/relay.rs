@@ -3,13 +3,13 @@
 //! The Console keeps one row per (tenant, actor, subject) and forgets after a restart what the last record did not say,
 //! so each record carries everything. A stamp that is ahead would pin the actor there, so it is brought back to now.
 
+use super::actor::hash;
 use super::event::{Event, Kind};
 use super::stamp::Stamp;
 use crate::relay::outbox::{self, Entry};
 use crate::settings::Settings;
 use crate::sys::clock;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -123,12 +123,7 @@ fn bounded(text: &str) -> String {
     if text.chars().count() <= MAX_TEXT {
         return text.replace('\0', "\u{fffd}");
     }
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().fold("sha256-".to_owned(), |mut hex, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    format!("sha256-{}", hash(text, 32))
 }
 
 /// As JavaScript's `encodeURIComponent`.

@@ -10,6 +10,7 @@ use super::queue::Route;
 use crate::settings::destination::{Source, credential_for};
 use crate::settings::env::Env;
 use crate::settings::secret::Secret;
+use crate::sys::hex::hex;
 
 /// A credential that may be used.
 #[derive(Debug)]
@@ -80,5 +81,5 @@ fn fingerprint(route: &Route, token: Option<&Secret>) -> String {
         hash.update(part.as_bytes());
         hash.update([0]);
     }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(hash.finalize().get(..8).unwrap_or_default())
 }

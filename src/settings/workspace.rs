@@ -4,7 +4,6 @@
 //! The data directory is created on first use, for the owner only, and ignores itself, so that git never offers to
 //! commit it. Where a workspace cannot be written to, the user's state directory holds its data instead.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::sys::files;
 use crate::sys::git::Repository;
+use crate::sys::hex::hex;
 
 /// The directory that marks a workspace, shared with flow-agents.
 pub const MARKER: &str = ".kontourai";
@@ -146,11 +146,7 @@ impl Workspace {
 
     fn fallback_dir(&self) -> Option<PathBuf> {
         let digest = Sha256::digest(self.root.as_os_str().as_encoded_bytes());
-        let mut hash = String::new();
-        for byte in digest.iter().take(16) {
-            // Writing to a string cannot fail.
-            let _ = write!(hash, "{byte:02x}");
-        }
+        let hash = hex(digest.get(..16).unwrap_or_default());
         Some(self.state_home.as_ref()?.join("tally").join(hash))
     }
 }

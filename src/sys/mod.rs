@@ -1,4 +1,5 @@
 //! The one door to each side effect: clock, locks, processes, atomic files, facts from `.git`.
+//! What every room needs and std lacks is here too: bytes in hexadecimal.
 //!
 //! Nothing here knows what Tally is about; every other room may use it, and `clippy.toml` forbids going around it.
 
@@ -6,6 +7,7 @@ pub mod boot;
 pub mod clock;
 pub mod files;
 pub mod git;
+pub mod hex;
 pub mod lock;
 pub mod process;
 pub mod spawn;

@@ -22,6 +22,7 @@ use super::clock::RunClock;
 use super::record::{Baseline, Record};
 use crate::journal::{Durability, Log};
 use crate::pricing::Usd;
+use crate::sys::hex::hex;
 use crate::sys::lock::Lock;
 use crate::usage::call::Traits;
 use crate::usage::{CallKey, Observation, Tokens};
@@ -260,9 +261,9 @@ impl Session {
         let at_entry = self.log.line_at(entry.offset, MAX_LINE)?.and_then(|line| call_line(&line));
         let found = match at_entry.filter(|call| call.key == key) {
             Some(call) => Some(call),
-            None => {
-                self.log.last(hex(key).as_bytes(), |line| call_line(line).filter(|call| call.key == key))?
-            }
+            None => self
+                .log
+                .last(hex(&key.0).as_bytes(), |line| call_line(line).filter(|call| call.key == key))?,
         };
         Ok(found.map_or(Ownership::New, |call| Ownership::Own(Box::new(call))))
     }
@@ -343,24 +344,21 @@ fn call_line(line: &[u8]) -> Option<BilledCall> {
 /// The file name of a session, without its extension (DESIGN §5).
 fn name(host: &str, session_id: &str) -> String {
     let digest = Sha256::new().chain_update(host).chain_update([0]).chain_update(session_id).finalize();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(digest.get(..16).unwrap_or_default())
 }
 
 fn owner(name: &str) -> u64 {
     name.get(..16).and_then(|start| u64::from_str_radix(start, 16).ok()).unwrap_or(0)
 }
 
-fn hex(key: CallKey) -> String {
-    key.0.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 mod hex_key {
-    use super::{CallKey, hex};
+    use super::CallKey;
+    use crate::sys::hex::hex;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use std::borrow::Cow;
 
     pub(super) fn serialize<S: Serializer>(key: &CallKey, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&hex(*key))
+        to.serialize_str(&hex(&key.0))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<CallKey, D::Error> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Error, Key, files};
+use crate::sys::hex::hex;
 
 /// The file's size is kept under this; when it would grow past, the older half goes.
 const CAP: u64 = 8 * 1024 * 1024;
@@ -58,7 +59,7 @@ impl Rejected {
 fn as_text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().fold("hex:".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+        Err(_) => format!("hex:{}", hex(bytes)),
     }
 }
 
