@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An instant. Its text form has whole seconds where its writer gave whole seconds.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// Epoch milliseconds.
     pub ms: i64,
@@ -25,17 +25,23 @@ impl Stamp {
     /// real date and time. Digits beyond milliseconds are dropped.
     #[must_use]
     pub fn strict(text: &str) -> Option<Self> {
-        let (date_time, fraction) = text.strip_suffix('Z')?.split_at_checked(19)?;
-        let bytes: &[u8; 19] = date_time.as_bytes().try_into().ok()?;
+        Self::of_bytes(text.as_bytes())
+    }
+
+    /// As [`Self::strict`].
+    #[must_use]
+    pub fn of_bytes(text: &[u8]) -> Option<Self> {
+        let (date_time, fraction) = text.strip_suffix(b"Z")?.split_at_checked(19)?;
+        let bytes: &[u8; 19] = date_time.try_into().ok()?;
         let [y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2, b'T', h1, h2, b':', mi1, mi2, b':', s1, s2] =
             *bytes
         else {
             return None;
         };
-        let year = two(y1, y2)? * 100 + two(y3, y4)?;
-        let (month, day) = (two(mo1, mo2)?, two(d1, d2)?);
-        let (hour, minute, second) = (two(h1, h2)?, two(mi1, mi2)?, two(s1, s2)?);
-        let real = year > 0
+        let year = two(y1, y2) * 100 + two(y3, y4);
+        let (month, day) = (two(mo1, mo2), two(d1, d2));
+        let (hour, minute, second) = (two(h1, h2), two(mi1, mi2), two(s1, s2));
+        let real = (1..=9999).contains(&year)
             && (1..=12).contains(&month)
             && (1..=days_in(year, month)).contains(&day)
             && hour < 24
@@ -64,17 +70,18 @@ impl fmt::Display for Stamp {
     }
 }
 
-fn two(tens: u8, units: u8) -> Option<i64> {
-    let both = tens.is_ascii_digit() && units.is_ascii_digit();
-    both.then(|| i64::from(tens - b'0') * 10 + i64::from(units - b'0'))
+/// The number of two digits; out of every range of a date where one is no digit.
+fn two(tens: u8, units: u8) -> i64 {
+    let digit = |byte: u8| if byte.is_ascii_digit() { i64::from(byte - b'0') } else { 100_000 };
+    digit(tens) * 10 + digit(units)
 }
 
 /// The milliseconds in `.1-9 digits`; 0 of nothing.
-fn milliseconds(fraction: &str) -> Option<u32> {
+fn milliseconds(fraction: &[u8]) -> Option<u32> {
     if fraction.is_empty() {
         return Some(0);
     }
-    let digits = fraction.strip_prefix('.')?.as_bytes();
+    let digits = fraction.strip_prefix(b".")?;
     if !(1..=9).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
