@@ -31,25 +31,16 @@ impl Stamp {
     /// As [`Self::strict`].
     #[must_use]
     pub fn of_bytes(text: &[u8]) -> Option<Self> {
-        let (date_time, fraction) = text.strip_suffix(b"Z")?.split_at_checked(19)?;
-        let bytes: &[u8; 19] = date_time.try_into().ok()?;
-        let [y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2, b'T', h1, h2, b':', mi1, mi2, b':', s1, s2] =
-            *bytes
-        else {
-            return None;
-        };
-        let year = two(y1, y2) * 100 + two(y3, y4);
-        let (month, day) = (two(mo1, mo2), two(d1, d2));
-        let (hour, minute, second) = (two(h1, h2), two(mi1, mi2), two(s1, s2));
-        let real = (1..=9999).contains(&year)
-            && (1..=12).contains(&month)
-            && (1..=days_in(year, month)).contains(&day)
-            && hour < 24
-            && minute < 60
-            && second < 60;
-        let ms = i64::from(milliseconds(fraction)?);
-        let seconds = ((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
-        real.then_some(Self { ms: seconds * 1000 + ms, whole_seconds: fraction.is_empty() })
+        let (minute, rest) = text.split_first_chunk()?;
+        Self::within(minute_ms(minute)?, rest)
+    }
+
+    /// The instant of `SS[.1-9 digits]Z` within a minute.
+    fn within(minute_ms: i64, rest: &[u8]) -> Option<Self> {
+        let ([s1, s2], fraction) = rest.strip_suffix(b"Z")?.split_first_chunk()?;
+        let second = Some(two(*s1, *s2)).filter(|second| *second < 60)?;
+        let ms = minute_ms + second * 1000 + i64::from(milliseconds(fraction)?);
+        Some(Self { ms, whole_seconds: fraction.is_empty() })
     }
 
     /// Reads any RFC 3339 time: what other writers may have put into a stream.
@@ -68,6 +59,50 @@ impl fmt::Display for Stamp {
             None => out.write_str(&text),
         }
     }
+}
+
+/// Reads many stamps that are near each other: the minute is understood once.
+#[derive(Debug)]
+pub struct Nearby {
+    minute: [u8; MINUTE],
+    ms: i64,
+}
+
+impl Default for Nearby {
+    fn default() -> Self {
+        Self { minute: *b"1970-01-01T00:00:", ms: 0 }
+    }
+}
+
+impl Nearby {
+    /// As [`Stamp::of_bytes`].
+    pub fn read(&mut self, text: &[u8]) -> Option<Stamp> {
+        let (minute, rest) = text.split_first_chunk()?;
+        if *minute != self.minute {
+            self.ms = minute_ms(minute)?;
+            self.minute = *minute;
+        }
+        Stamp::within(self.ms, rest)
+    }
+}
+
+/// The length of `YYYY-MM-DDTHH:MM:`.
+const MINUTE: usize = 17;
+
+/// The start of a real minute, in epoch milliseconds.
+fn minute_ms(text: &[u8; MINUTE]) -> Option<i64> {
+    let [y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2, b'T', h1, h2, b':', mi1, mi2, b':'] = *text else {
+        return None;
+    };
+    let year = two(y1, y2) * 100 + two(y3, y4);
+    let (month, day) = (two(mo1, mo2), two(d1, d2));
+    let (hour, minute) = (two(h1, h2), two(mi1, mi2));
+    let real = (1..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=days_in(year, month)).contains(&day)
+        && hour < 24
+        && minute < 60;
+    real.then(|| ((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute) * 60_000)
 }
 
 /// The number of two digits; out of every range of a date where one is no digit.
@@ -111,9 +146,14 @@ mod tests {
 
     #[test]
     fn strict_agrees_with_a_calendar_library_on_every_day() {
+        let mut nearby = Nearby::default();
         for day in (-719_162..2_932_896).step_by(13) {
             let text = clock::rfc3339(day * 86_400_000 + 45_296_789).unwrap();
             assert_eq!(Stamp::strict(&text).map(|stamp| stamp.ms), clock::parse_rfc3339(&text), "{text}");
+            assert_eq!(nearby.read(text.as_bytes()), Stamp::strict(&text));
+            assert_eq!(nearby.read(&text.as_bytes()[..23]), None, "without its Z");
+            let second = text.replace(":36.", ":59.");
+            assert_eq!(nearby.read(second.as_bytes()), Stamp::strict(&second));
         }
     }
 

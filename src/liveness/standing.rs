@@ -6,7 +6,7 @@
 //! now.
 
 use super::event::{Beat, Kind, MAX_LEAD_MS, Seen};
-use super::stamp::Stamp;
+use super::stamp::{Nearby, Stamp};
 use crate::settings::defaults::DEFAULTS;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -162,13 +162,21 @@ pub struct Fold {
     subjects: HashMap<String, HashMap<String, usize>>,
     /// The place of the pair that the bytes of a [`Beat`] name; `None` for one that does not matter here.
     beats: HashMap<Box<[u8]>, Option<usize>>,
+    times: Nearby,
 }
 
 impl Fold {
     /// A fold of everything, judged at `now_ms`.
     #[must_use]
     pub fn new(now_ms: i64) -> Self {
-        Self { now_ms, only: None, pairs: vec![], subjects: HashMap::new(), beats: HashMap::new() }
+        Self {
+            now_ms,
+            only: None,
+            pairs: vec![],
+            subjects: HashMap::new(),
+            beats: HashMap::new(),
+            times: Nearby::default(),
+        }
     }
 
     /// A fold of one subject.
@@ -228,9 +236,10 @@ impl Fold {
         let beat = Beat::read(line);
         if let Some(beat) = &beat
             && let Some(place) = self.beats.get(beat.pair)
+            && let Some(at) = self.times.read(beat.at)
         {
             if let Some(pair) = place.and_then(|place| self.pairs.get_mut(place)) {
-                pair.beat(beat.at, self.now_ms);
+                pair.beat(at, self.now_ms);
             }
             return;
         }
