@@ -287,6 +287,7 @@ impl<'a> Dispatcher<'a> {
         self.unsaved += 1;
         let now_ms = self.now_ms();
         let attempts = self.ledger.state.history(key).map_or(0, |history| history.attempts);
+        let attempts = attempts.saturating_add(u32::from(item.put_back));
         let (status, verdict) = match &answer {
             Ok(reply) => {
                 let Reply { status, retry_after, body } = reply;

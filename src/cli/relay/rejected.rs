@@ -69,10 +69,14 @@ impl Row {
         let text =
             |text: &Option<String>, none: &str| text.as_deref().map_or_else(|| none.to_owned(), one_line);
         let (at, kind) = (text(&self.rejected_at, "–"), text(&self.kind, "torn line"));
+        writeln!(out, "{at}  {kind} {}", text(&self.id, "–"))?;
         let bytes = count(i64::try_from(self.bytes).unwrap_or(i64::MAX));
-        writeln!(out, "{at}  {kind} {} ({bytes} bytes)", text(&self.id, "–"))?;
-        if let Some(origin) = &self.origin {
-            writeln!(out, "  for {}, tenant {}", one_line(origin), text(&self.tenant, "(none)"))?;
+        match &self.origin {
+            Some(origin) => {
+                let tenant = text(&self.tenant, "(none)");
+                writeln!(out, "  {bytes} bytes for {}, tenant {tenant}", one_line(origin))?;
+            }
+            None => writeln!(out, "  {bytes} bytes")?,
         }
         writeln!(out, "  {}", one_line(&self.reason))?;
         self.said.as_ref().map_or(Ok(()), |said| writeln!(out, "  {}", one_line(said)))

@@ -140,8 +140,8 @@ fn the_list_is_readable_and_holds_nothing_that_steers_a_terminal() {
     for part in [
         "HTTP 400 INVALID_RECORD: refused\n",
         "economics record validation failed; economics.defects: must\u{fffd}[2J be there\n",
-        &format!("economics {SESSION}.2 ("),
-        &format!("for {}, tenant tenant-a\n", console.server.uri()),
+        &format!("economics {SESSION}.2\n"),
+        &format!(" bytes for {}, tenant tenant-a\n", console.server.uri()),
         "2 records rejected and kept\n",
         "tally relay retry",
     ] {
