@@ -47,3 +47,46 @@ pub fn enqueue_new(data_dir: &Path, entries: &[Entry], wait: Duration) -> Result
     }
     Ok(queued)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MAX_BODY, sample};
+    use super::*;
+
+    const WAIT: Duration = Duration::from_secs(5);
+    const ORIGIN: &str = "http://localhost:1";
+
+    fn counted(dir: &Path) -> (u64, u64) {
+        let status = crate::relay::status(dir).unwrap();
+        (status.enqueued, status.evicted)
+    }
+
+    #[test]
+    fn a_backfill_stops_at_half_of_the_outbox_evicts_nothing_and_goes_on_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let body = Entry::body(&format!("\"{}\"", "x".repeat(MAX_BODY - 2))).unwrap();
+        let large = |n: u64| Entry { body: body.clone(), ..sample(&format!("r{n}"), ORIGIN) };
+        // A body takes a little more than its own size as a line: of exactly as many as there is room for, one stays.
+        let room = ROOM / MAX_BODY as u64;
+        let entries: Vec<Entry> = (0..room + 5).map(large).collect();
+        let queued = enqueue_new(dir.path(), &entries, WAIT).unwrap();
+        assert_eq!((queued.len() as u64, queued.iter().all(|is_new| *is_new)), (room - 1, true));
+        assert_eq!(counted(dir.path()), (room - 1, 0));
+        // A hook still finds room.
+        super::super::enqueue(dir.path(), &sample("hook", ORIGIN), WAIT).unwrap();
+        let queued = enqueue_new(dir.path(), &entries, WAIT).unwrap();
+        assert_eq!((queued.len() as u64, queued.iter().any(|is_new| *is_new)), (room - 1, false));
+        assert_eq!(counted(dir.path()), (room, 0));
+    }
+
+    #[test]
+    fn what_is_queued_twice_in_one_go_is_queued_once_and_a_liveness_record_does_not_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let pair = Entry { kind: super::super::LIVENESS.to_owned(), ..sample("a", ORIGIN) };
+        super::super::enqueue(dir.path(), &pair, WAIT).unwrap();
+        let entries = [sample("a", ORIGIN), sample("a", "http://localhost:2"), sample("b", ORIGIN)];
+        assert_eq!(enqueue_new(dir.path(), &entries, WAIT).unwrap(), [true, false, true]);
+        assert_eq!(enqueue_new(dir.path(), &entries, WAIT).unwrap(), [false; 3]);
+        assert_eq!(counted(dir.path()), (3, 0));
+    }
+}

@@ -157,6 +157,30 @@ fn the_list_is_readable_and_holds_nothing_that_steers_a_terminal() {
 }
 
 #[test]
+fn what_is_not_kept_any_more_is_counted_and_said() {
+    let env = TestEnv::new();
+    let _console = Console::new(&env);
+    stops(&env, SESSION, 3);
+    flush(&env);
+    // As when later ones took the room of the first two.
+    let path = env.data_dir().join("outbox/rejected.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.split_inclusive('\n').next_back().unwrap()).unwrap();
+    let listed = rejected(&env);
+    assert_eq!((&listed["rejected"], &listed["dropped"]), (&json!(3), &json!(2)));
+    assert_eq!(of(&listed["records"], "id"), [format!("{SESSION}.3")]);
+    let status = status(&env);
+    assert_eq!([&status["rejected"], &status["rejected_kept"], &status["rejected_dropped"]], [3, 1, 2]);
+    for (verb, said) in [
+        ("rejected", "2 more rejected and not kept any more"),
+        ("status", "rejected 3, 2 of them not kept any more"),
+    ] {
+        let text = String::from_utf8(env.run(&["relay", verb]).stdout).unwrap();
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+#[test]
 fn an_unknown_id_is_an_error_that_says_what_to_do_and_changes_nothing() {
     let env = TestEnv::new();
     let _console = Console::new(&env);
