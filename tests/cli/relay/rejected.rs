@@ -22,7 +22,8 @@ struct Console {
 }
 
 impl Console {
-    fn new(env: &TestEnv) -> Self {
+    fn new(env: &mut TestEnv) -> Self {
+        super::patient(env);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let mended = Arc::new(AtomicBool::new(false));
         let accepts = Arc::clone(&mended);
@@ -83,8 +84,8 @@ fn of<'a>(rows: &'a Value, field: &str) -> Vec<&'a str> {
 
 #[test]
 fn what_the_console_refused_is_kept_with_its_words_and_accepted_after_the_fix() {
-    let env = TestEnv::new();
-    let console = Console::new(&env);
+    let mut env = TestEnv::new();
+    let console = Console::new(&mut env);
     stops(&env, SESSION, 2);
     flush(&env);
     let before = status(&env);
@@ -130,8 +131,8 @@ fn what_the_console_refused_is_kept_with_its_words_and_accepted_after_the_fix() 
 
 #[test]
 fn the_list_is_readable_and_holds_nothing_that_steers_a_terminal() {
-    let env = TestEnv::new();
-    let console = Console::new(&env);
+    let mut env = TestEnv::new();
+    let console = Console::new(&mut env);
     stops(&env, SESSION, 2);
     flush(&env);
     let output = env.run(&["relay", "rejected"]);
@@ -158,8 +159,8 @@ fn the_list_is_readable_and_holds_nothing_that_steers_a_terminal() {
 
 #[test]
 fn what_is_not_kept_any_more_is_counted_and_said() {
-    let env = TestEnv::new();
-    let _console = Console::new(&env);
+    let mut env = TestEnv::new();
+    let _console = Console::new(&mut env);
     stops(&env, SESSION, 3);
     flush(&env);
     // As when later ones took the room of the first two.
@@ -182,8 +183,8 @@ fn what_is_not_kept_any_more_is_counted_and_said() {
 
 #[test]
 fn an_unknown_id_is_an_error_that_says_what_to_do_and_changes_nothing() {
-    let env = TestEnv::new();
-    let _console = Console::new(&env);
+    let mut env = TestEnv::new();
+    let _console = Console::new(&mut env);
     stops(&env, SESSION, 1);
     flush(&env);
     let before = super::tree(&env.data_dir());
@@ -211,7 +212,7 @@ fn with_nothing_rejected_there_is_nothing_to_do() {
 #[test]
 fn do_not_track_puts_nothing_on_its_way() {
     let mut env = TestEnv::new();
-    let console = Console::new(&env);
+    let console = Console::new(&mut env);
     stops(&env, SESSION, 1);
     flush(&env);
     console.mended.store(true, Ordering::SeqCst);
@@ -225,8 +226,8 @@ fn do_not_track_puts_nothing_on_its_way() {
 
 #[test]
 fn a_retry_while_workers_run_sends_each_record_once() {
-    let env = TestEnv::new();
-    let console = Console::new(&env);
+    let mut env = TestEnv::new();
+    let console = Console::new(&mut env);
     stops(&env, SESSION, 6);
     flush(&env);
     assert_eq!(status(&env)["rejected"], 6);
