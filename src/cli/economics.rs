@@ -109,7 +109,7 @@ fn show(args: &ShowArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
     let path = context.settings()?.economics_log;
     let mut records: Vec<Record> = vec![];
     let needle = format!("\"{}\"", crate::economics::record::SCHEMA);
-    let read = journal::log::read(&path, needle.as_bytes(), |line| {
+    let read = journal::log::read(&path, needle.as_bytes(), |line, _| {
         records.extend(serde_json::from_slice(line).ok())
     });
     read.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;

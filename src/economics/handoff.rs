@@ -2,7 +2,7 @@
 //!
 //! The cursor moves only after the outbox was written, so a kill in between makes the next hook decide again; a record
 //! that is already queued is then recognised by its id. Records that were written while the relay was off lie behind
-//! the cursor and are never sent later (DESIGN §9).
+//! the cursor and are never sent later (DESIGN §9), unless a [backfill](super::backfill) is asked for.
 
 use super::record::{Record, SCHEMA};
 use crate::journal::{Cursor, Journal};
@@ -82,15 +82,30 @@ fn queue(
     settings: &Settings,
     left_behind: bool,
 ) -> Result<(), HandoffError> {
-    let Some(destination) = &settings.destination else { return Ok(()) };
-    let Some(endpoint) = &destination.economics else { return Ok(()) };
     if record.is_without_signal() {
         return Ok(());
     }
     if left_behind && outbox::contains(&settings.data_dir, &record.run_id, PATIENCE)? {
         return Ok(());
     }
-    let entry = Entry {
+    if let Some(entry) = entry(record, journal_end, settings)? {
+        outbox::enqueue(&settings.data_dir, &entry, PATIENCE)?;
+    }
+    Ok(())
+}
+
+/// The entry of `record`, whose line ends at `journal_end`; `None` where there is no place to send it to.
+///
+/// # Errors
+/// When the record cannot be a body.
+pub(super) fn entry(
+    record: &Record,
+    journal_end: u64,
+    settings: &Settings,
+) -> Result<Option<Entry>, HandoffError> {
+    let Some(destination) = &settings.destination else { return Ok(None) };
+    let Some(endpoint) = &destination.economics else { return Ok(None) };
+    Ok(Some(Entry {
         id: record.run_id.clone(),
         kind: "economics".to_owned(),
         origin: endpoint.origin().to_owned(),
@@ -99,10 +114,9 @@ fn queue(
         source: destination.source.to_string(),
         enqueued_at: clock::now_ms(),
         journal_end,
+        put_back: false,
         body: Entry::body(&serde_json::to_string(&record.for_console()).map_err(io::Error::from)?)?,
-    };
-    outbox::enqueue(&settings.data_dir, &entry, PATIENCE)?;
-    Ok(())
+    }))
 }
 
 /// Why records stay where they are for now.

@@ -140,11 +140,12 @@ pub(super) fn read_at(mut file: &File, offset: u64, count: usize) -> io::Result<
     Ok(bytes)
 }
 
-/// Yields each whole line of the log at `path` that contains `needle`; nothing when there is no such file.
+/// Yields each whole line of the log at `path` that contains `needle`, with the offset at which it starts; nothing when there
+/// is no such file.
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn read(path: &Path, needle: &[u8], mut yielded: impl FnMut(&[u8])) -> io::Result<()> {
+pub fn read(path: &Path, needle: &[u8], mut yielded: impl FnMut(&[u8], u64)) -> io::Result<()> {
     let mut file = match files::open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -152,7 +153,7 @@ pub fn read(path: &Path, needle: &[u8], mut yielded: impl FnMut(&[u8])) -> io::R
     };
     lines::for_each(&mut file, 0, needle, |line| {
         if !line.open {
-            yielded(line.bytes);
+            yielded(line.bytes, line.offset);
         }
     })?;
     Ok(())

@@ -70,8 +70,24 @@ impl Journal {
     /// # Errors
     /// When the lock file cannot be read.
     pub fn cursor(&self) -> io::Result<Option<Cursor>> {
-        let text = log::read_at(self.lock.file(), 0, CURSOR_LENGTH)?;
-        Ok(std::str::from_utf8(&text).ok().and_then(Cursor::parse))
+        read_cursor(&self.lock)
+    }
+
+    /// How far the journal at `path` was handed on, for who only looks: no file is made, and no writer kept out for longer
+    /// than the look takes. `None` when that was never noted.
+    ///
+    /// # Errors
+    /// When the lock file cannot be read, or another process held it for all of `patience`.
+    pub fn peek_cursor(path: &Path, patience: Duration) -> io::Result<Option<Cursor>> {
+        let path = lock_path(path);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let Some(lock) = Lock::acquire(&path, patience)? else {
+            let what = format!("{} is held by another process", path.display());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+        };
+        read_cursor(&lock)
     }
 
     /// Notes how far the journal was handed on.
@@ -83,6 +99,11 @@ impl Journal {
         file.seek(SeekFrom::Start(0))?;
         file.write_all(format!("{:020} {:016x}", cursor.offset, cursor.mark).as_bytes())
     }
+}
+
+fn read_cursor(lock: &Lock) -> io::Result<Option<Cursor>> {
+    let text = log::read_at(lock.file(), 0, CURSOR_LENGTH)?;
+    Ok(std::str::from_utf8(&text).ok().and_then(Cursor::parse))
 }
 
 /// How far a journal was handed on.

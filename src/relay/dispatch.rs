@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 use super::backoff::{self, Failure, PROBE_MS, Pace};
-use super::classify::{Answer, Class, Verdict, classify};
+use super::classify::{Answer, Class, Verdict, classify, said};
 use super::credentials::{Credential, Credentials};
-use super::outbox::{Entry, Error, Fate, Guard, Hold, Key, Ledger};
+use super::outbox::{Entry, Error, Fate, Guard, Hold, Key, Ledger, Reason};
 use super::queue::{Item, Queue, Route, origin_deadline};
 use super::transport::{self, NoAnswer, Reply, Transport};
 use super::worker::Budget;
 use crate::settings::defaults::DEFAULTS;
 use crate::settings::endpoint::Endpoint;
 use crate::settings::env::Env;
+use crate::settings::secret::Secret;
 use crate::sys::clock;
 
 const MAX_IN_FLIGHT: usize = DEFAULTS.relay.requests_in_flight as usize;
@@ -243,7 +244,7 @@ impl<'a> Dispatcher<'a> {
         let request = match self.request(&item, &line) {
             Ok(request) => request,
             Err(refused) => {
-                self.reject(&item, &refused, None);
+                self.reject(&item, Reason { text: refused, said: None }, None);
                 return true;
             }
         };
@@ -286,6 +287,7 @@ impl<'a> Dispatcher<'a> {
         self.unsaved += 1;
         let now_ms = self.now_ms();
         let attempts = self.ledger.state.history(key).map_or(0, |history| history.attempts);
+        let attempts = attempts.saturating_add(u32::from(item.put_back));
         let (status, verdict) = match &answer {
             Ok(reply) => {
                 let Reply { status, retry_after, body } = reply;
@@ -307,7 +309,10 @@ impl<'a> Dispatcher<'a> {
                 self.queue.set_proven(&item, true);
                 self.queue.remove(&item);
             }
-            Class::Reject => self.reject(&item, &verdict.reason, status),
+            Class::Reject => {
+                let said = answer.ok().and_then(|reply| self.quoted(&item, &reply.body));
+                self.reject(&item, Reason { text: verdict.reason, said }, status);
+            }
             Class::Wait => {
                 let fingerprint = self.credentials.usable(route).map(|usable| usable.fingerprint.clone());
                 origin.hold(Hold {
@@ -320,7 +325,10 @@ impl<'a> Dispatcher<'a> {
                 self.queue.set_proven(&item, false);
                 self.queue.put_back(&item);
             }
-            Class::Retry(_) => self.book_failure(&item, status, &verdict, deliveries_when_sent),
+            Class::Retry(_) => {
+                let said = answer.ok().and_then(|reply| self.quoted(&item, &reply.body));
+                self.book_failure(&item, status, &verdict, said, deliveries_when_sent);
+            }
         }
     }
 
@@ -329,6 +337,7 @@ impl<'a> Dispatcher<'a> {
         item: &Item,
         status: Option<u16>,
         verdict: &Verdict,
+        said: Option<String>,
         deliveries_when_sent: u64,
     ) {
         let pace =
@@ -341,14 +350,20 @@ impl<'a> Dispatcher<'a> {
             backoff::failed(history, health, &Failure { status, verdict, deliveries_when_sent }, pace);
         let others_pass = health.failures == 0;
         if gives_up {
-            self.reject(item, &verdict.reason, status);
+            self.reject(item, Reason { text: verdict.reason.clone(), said }, status);
             return;
         }
         self.queue.set_proven(item, others_pass);
         self.queue.put_back(item);
     }
 
-    fn reject(&mut self, item: &Item, reason: &str, status: Option<u16>) {
+    /// What the sink said of a record; nothing if that repeats the token.
+    fn quoted(&self, item: &Item, body: &[u8]) -> Option<String> {
+        let token = self.credentials.usable(&item.route).and_then(|usable| usable.token.as_ref());
+        said(body, token.map(Secret::expose))
+    }
+
+    fn reject(&mut self, item: &Item, reason: Reason, status: Option<u16>) {
         self.unsaved += 1;
         let line = self.ledger.line(item.key, item.offset, item.len).unwrap_or_default();
         self.ledger.reject_line(item.key, &line, reason, status, self.now_ms());

@@ -11,7 +11,7 @@ mod dispatch;
 pub mod outbox;
 mod queue;
 pub mod receiver;
-mod status;
+pub mod status;
 mod supersede;
 pub mod transport;
 pub mod worker;
@@ -20,7 +20,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-pub use status::{Status, status};
+pub use status::{OriginStatus, ReasonCount, Status, status};
 
 use crate::settings::env::{Env, vars};
 use crate::settings::switch::do_not_track;

@@ -9,6 +9,10 @@ use std::time::Duration;
 use tally::relay::outbox::{self, Entry};
 use tally::relay::receiver::{Received, Receiver};
 
+mod backfill;
+mod rejected;
+mod screen;
+
 const OPUS: &str = "claude-opus-4-8";
 const TOKEN: &str = "s3cret-token-never-to-be-seen";
 
@@ -47,6 +51,12 @@ fn status(env: &TestEnv) -> Value {
 fn flush(env: &TestEnv) {
     let output = env.run(&["relay", "flush", "--timeout", "20", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+/// A busy machine must not turn an answer into none.
+fn patient(env: &mut TestEnv) {
+    env.set("CONSOLE_TELEMETRY_CONNECT_TIMEOUT_SECONDS", "30");
+    env.set("CONSOLE_TELEMETRY_MAX_TIME_SECONDS", "60");
 }
 
 fn run_ids(received: &[Received]) -> Vec<String> {
@@ -336,6 +346,7 @@ fn heartbeats_that_waited_leave_as_one_and_status_says_so() {
             source: format!("conf:{}", conf.display()),
             enqueued_at: 1_782_900_000_000,
             journal_end: 0,
+            put_back: false,
             body: Entry::body(&body).unwrap(),
         };
         outbox::enqueue(&env.project().join(".kontourai/telemetry"), &entry, Duration::from_secs(5)).unwrap();
@@ -347,5 +358,20 @@ fn heartbeats_that_waited_leave_as_one_and_status_says_so() {
     assert_eq!([&status["delivered"], &status["evicted"], &status["superseded"]], [1, 3, 3]);
     let output = env.run(&["relay", "status"]);
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("of the evicted, 3 made way for later liveness records\n"), "{text}");
+    assert!(text.contains("evicted 3: 3 made way for later liveness records\n"), "{text}");
+}
+
+/// Every file and folder below `dir` with its bytes.
+fn tree(dir: &Path) -> std::collections::BTreeMap<std::path::PathBuf, Option<Vec<u8>>> {
+    let mut found = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(tree(&path));
+            found.insert(path, None);
+        } else {
+            found.insert(path.clone(), Some(std::fs::read(&path).unwrap()));
+        }
+    }
+    found
 }

@@ -35,6 +35,11 @@ fn last_byte(file: &mut File) -> io::Result<u8> {
     Ok(byte)
 }
 
+/// Makes what was appended to `path` survive a loss of power.
+pub(super) fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_data()
+}
+
 /// The whole file; nothing when it does not exist.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     match fs::read(path) {

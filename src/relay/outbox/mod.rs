@@ -5,7 +5,8 @@
 //! | `current.jsonl` | entries, one per line | hooks, appending |
 //! | `0000000001.jsonl` … | sealed segments: never changed again | a rename of `current.jsonl` |
 //! | `state.json` | counters, settled lines, tries, origins; versioned | the holder of `worker.lock` |
-//! | `rejected.jsonl` | what was given up, bounded | the holder of `worker.lock` |
+//! | `rejected.jsonl` | what was given up, bounded | the holder of `worker.lock`; a retry |
+//! | `ids.jsonl` | which records were ever queued, bounded | the holder of `worker.lock` |
 //! | `gate`, `starting`, `handover` | hints that spare a hook a useless start, and a person a wait | worker, hook, flush |
 //! | `outbox.lock` | held for every touch of the files above | all |
 //! | `worker.lock` | held by the one worker for its whole life | worker |
@@ -13,7 +14,8 @@
 //! Invariants:
 //!
 //! 1. **Conservation.** `enqueued = delivered + rejected + evicted + pending`, always. `enqueued` is counted from lines:
-//!    those of `current.jsonl`, of the segments, and of the segments that are gone (`retired_lines`).
+//!    those of `current.jsonl`, of the segments, and of the segments that are gone (`retired_lines`), less those that put a
+//!    rejected entry back.
 //! 2. **One append.** An entry is one `write_all` of a line under `outbox.lock`. A torn tail gets a newline first, and is
 //!    a line too: it was enqueued, and becomes a rejection whose bytes are kept.
 //! 3. **Sealing is one rename.** A segment that `state.json` does not know is simply new. Its number is higher than any
@@ -34,12 +36,17 @@
 //!    before the latest is sent, so no saved state has it settled and one of them open; after a crash or with a lost
 //!    state the choice is made again. No other kind is ever superseded.
 //! 10. **No credential** is ever in any of these files; an entry says where one is configured.
+//! 11. **Put back once.** A rejected record is put back by one append, which moves it from rejected to pending; see [`retry`].
 
+pub mod backfill;
+mod bounded;
 mod entry;
 mod files;
 mod gate;
+mod ids;
 mod ledger;
 mod rejected;
+pub mod retry;
 mod state;
 
 use std::io;
@@ -48,10 +55,12 @@ use std::time::Duration;
 
 pub use entry::{Entry, MAX_BODY};
 pub use gate::Gate;
+pub use ids::Known;
 pub use ledger::{Ledger, Located};
-pub use rejected::Rejected;
+pub use rejected::{Reason, Rejected};
 pub use state::{Fate, Hold, Key, Origin, State};
 
+pub(crate) use entry::LIVENESS;
 #[cfg(test)]
 pub(crate) use entry::sample;
 
@@ -122,16 +131,19 @@ impl Error {
 /// When the entry is not one that may be queued, or it cannot be written; the caller's cursor must then not move.
 pub fn enqueue(data_dir: &Path, entry: &Entry, wait: Duration) -> Result<(), Error> {
     let line = entry.to_line()?;
-    let guard = Guard::acquire(data_dir, wait)?;
+    append(&Guard::acquire(data_dir, wait)?, entry, &line)
+}
+
+fn append(guard: &Guard, entry: &Entry, line: &[u8]) -> Result<(), Error> {
     let current = guard.path("current.jsonl");
     if files::len(&current) > CAP {
         return Err(Error::Full { path: current });
     }
-    let len = files::append_line(&current, &line).map_err(|error| Error::io(&current, error))?;
+    let len = files::append_line(&current, line).map_err(|error| Error::io(&current, error))?;
     guard.open_gate_for(&entry.origin);
     if len > SEAL_AT {
         // The entry is safe already; whoever comes next can make room too.
-        drop(make_room(&guard));
+        drop(make_room(guard));
     }
     Ok(())
 }
@@ -186,6 +198,17 @@ pub(super) fn has_pending(data_dir: &Path) -> bool {
 pub(super) fn signs(data_dir: &Path) -> (u64, bool) {
     let dir = data_dir.join("outbox");
     (files::len(&dir.join("current.jsonl")), dir.join(gate::HANDOVER).exists())
+}
+
+/// The books to look at.
+#[derive(Debug)]
+pub struct Books {
+    /// The counters and marks of what is sealed.
+    pub state: State,
+    /// What is on its way, oldest first, sealed or not.
+    pub pending: Vec<Entry>,
+    /// The lines that are not sealed, torn ones included.
+    pub in_current: u64,
 }
 
 /// `outbox.lock`, held.
@@ -251,17 +274,28 @@ impl Guard {
         Ok(files::lines(&bytes).map(|(_, line)| Entry::parse(line)).collect())
     }
 
-    /// The books as they are on disk, to look at: with the segments taken in that nobody has taken in yet, and the
-    /// pending entries.
+    /// The books as they are on disk, to look at: with everything taken in that nobody has taken in yet.
     ///
     /// # Errors
-    /// As [`Ledger::open`] and [`Ledger::adopt`].
-    pub fn look(&self, now_ms: i64) -> Result<(State, Vec<Entry>), Error> {
+    /// As [`Ledger::open`] and [`Ledger::adopt`], or when `current.jsonl` cannot be read.
+    pub fn look(&self, now_ms: i64) -> Result<Books, Error> {
         let state = ledger::read_state(self)?.unwrap_or_default();
         let mut ledger = Ledger::for_reading(self, state);
         let mut pending = ledger.pending(self, now_ms)?;
         pending.extend(ledger.adopt(self, now_ms)?);
-        Ok((ledger.state, pending.into_iter().map(|located| located.entry).collect()))
+        let mut books = Books {
+            state: ledger.state,
+            pending: pending.into_iter().map(|located| located.entry).collect(),
+            in_current: 0,
+        };
+        for entry in self.current()? {
+            books.in_current += 1;
+            if entry.as_ref().is_some_and(|entry| entry.put_back) {
+                books.state.put_back();
+            }
+            books.pending.extend(entry);
+        }
+        Ok(books)
     }
 
     /// What was given up and is still kept, oldest first.

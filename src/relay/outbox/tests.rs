@@ -25,6 +25,11 @@ fn counters(dir: &Path) -> [u64; 5] {
     counted
 }
 
+fn evicted_for(dir: &Path) -> Vec<(String, u64)> {
+    let reasons = crate::relay::status(dir).unwrap().evicted_reasons;
+    reasons.into_iter().map(|count| (count.reason, count.records)).collect()
+}
+
 /// Seals, takes in, and returns the books and their entries.
 fn open(dir: &Path) -> (Ledger, Vec<Located>) {
     let guard = guard(dir);
@@ -178,6 +183,7 @@ fn a_segment_that_somebody_removed_or_cut_is_counted_as_evicted() {
     assert_eq!(counters(dir.path()), [3, 1, 0, 1, 1]);
     fs::remove_file(&path).unwrap();
     assert_eq!(counters(dir.path()), [3, 1, 0, 2, 0]);
+    assert_eq!(evicted_for(dir.path()), [("vanished with their file".to_owned(), 2)]);
 }
 
 #[test]
@@ -193,6 +199,7 @@ fn the_oldest_segments_make_room() {
     let [enqueued, delivered, rejected, evicted, pending] = counters(dir.path());
     assert_eq!((enqueued, delivered, rejected), (entries, 0, 0));
     assert!(evicted >= 30 && evicted + pending == entries, "{evicted} evicted, {pending} pending");
+    assert_eq!(evicted_for(dir.path()), [("made room in a full outbox".to_owned(), evicted)]);
     let sizes = files::segments(&dir.path().join("outbox")).unwrap();
     assert!(sizes.values().sum::<u64>() <= CAP);
     assert!(!sizes.contains_key(&1), "the oldest went");
