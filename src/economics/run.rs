@@ -12,7 +12,7 @@ use super::session::{Head, Session, Sessions};
 use crate::attribution::delegations;
 use crate::attribution::project::Project;
 use crate::attribution::sidecar::{self, Task};
-use crate::journal::{Durability, Journal, MAX_RECORD};
+use crate::journal::{self, Durability, Journal, MAX_RECORD};
 use crate::pricing;
 use crate::settings::Settings;
 use crate::sys::files;
@@ -91,9 +91,9 @@ pub fn start(subject: &Subject<'_>, resumed: bool) -> Result<(), RunError> {
         (Baseline::Transcript, 0)
     } else {
         // Where no session was ever kept, or all were lost, the journal is asked from its beginning.
-        let journal =
-            std::fs::metadata(&subject.settings.economics_log).ok().filter(|_| session.has_company());
-        (Baseline::SessionStart, journal.map_or(0, |journal| journal.len()))
+        let path = &subject.settings.economics_log;
+        let end = if session.has_company() { journal::end(path).map_err(at(path.display()))? } else { 0 };
+        (Baseline::SessionStart, end)
     };
     let head = Head::new(subject.host, subject.session_id, baseline, journal_end);
     commit(&mut session, &[], head, Durability::Written)
@@ -165,7 +165,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     let record = (head.sequence == 0 || has_news(&facts)).then(|| assemble(&facts));
     let handoff = write(&mut journal, record.as_ref(), settings)?;
     if let Some(record) = &record {
-        head.journal_end = journal.log.length();
+        head.journal_end = journal.end();
         head.record(record);
         head.pending = Totals::default();
         commit(&mut session, &[], head, Durability::Synced)?;
@@ -183,7 +183,8 @@ pub(super) fn open_journal(settings: &Settings) -> Result<Journal, RunError> {
     journal.ok_or_else(|| RunError::Busy { what: path.clone() })
 }
 
-/// Appends a record, if there is one, and hands on what the journal holds and the outbox does not.
+/// Appends a record, if there is one, hands on what the journal holds and the outbox does not, and rotates the journal if
+/// it is full.
 pub(super) fn write(
     journal: &mut Journal,
     record: Option<&Record>,
@@ -191,12 +192,12 @@ pub(super) fn write(
 ) -> Result<Option<HandoffError>, RunError> {
     let wrong = || at(settings.economics_log.display());
     handoff::prepare(journal, settings).map_err(wrong())?;
-    let fresh_from = journal.log.length();
-    if let Some(record) = record {
-        journal.append(&line(record)?).map_err(wrong())?;
-    }
+    let fresh_from = match record {
+        Some(record) => journal.append(&line(record)?, Durability::Synced).map_err(wrong())?.start,
+        None => journal.end(),
+    };
     Ok(match handoff::hand_on(journal, settings, fresh_from) {
-        Ok(0) => None,
+        Ok(0) => handoff::rotate(journal, settings).err(),
         Ok(stayed) => Some(HandoffError::Stayed(stayed)),
         Err(error) => Some(error),
     })
