@@ -31,16 +31,21 @@ pub fn prepare(journal: &Journal, settings: &Settings) -> io::Result<()> {
 }
 
 /// Queues what lies between cursor and end. Records that start before `fresh_from` were left behind by an earlier hook:
-/// they may be queued already, and if they were written for another destination they stay here. Returns how many did.
+/// they may be queued already, and if they were written for another destination they stay here. So does a record that the
+/// outbox can never take: it must not hold up those behind it. Returns what is to be said of what stays.
 /// A cursor behind `fresh_from` is of a journal that is gone: of this one only what is fresh is known to be unqueued.
 ///
 /// # Errors
 /// When journal or outbox cannot be read or written; the cursor then stays, and the next hook tries again.
-pub fn hand_on(journal: &mut Journal, settings: &Settings, fresh_from: u64) -> Result<usize, HandoffError> {
+pub fn hand_on(
+    journal: &mut Journal,
+    settings: &Settings,
+    fresh_from: u64,
+) -> Result<Option<HandoffError>, HandoffError> {
     let end = Cursor { offset: journal.end(), mark: mark(settings) };
     let noted = journal.cursor()?.filter(|cursor| cursor.offset <= fresh_from);
     let from = noted.unwrap_or(Cursor { offset: fresh_from, ..end });
-    let mut stayed = 0;
+    let (mut stayed, mut unsendable) = (0, None);
     if settings.economics_relay.on {
         let mut waiting = vec![];
         let needle = format!("\"{SCHEMA}\"");
@@ -55,11 +60,16 @@ pub fn hand_on(journal: &mut Journal, settings: &Settings, fresh_from: u64) -> R
                 stayed += 1;
                 continue;
             }
-            queue(&record, start + length as u64 + 1, settings, left_behind)?;
+            match queue(&record, start + length as u64 + 1, settings, left_behind) {
+                Err(HandoffError::Outbox(why)) if why.is_of_the_record() => {
+                    unsendable = Some(HandoffError::Unsendable { run_id: record.run_id, why });
+                }
+                queued => queued?,
+            }
         }
     }
     journal.set_cursor(end)?;
-    Ok(stayed)
+    Ok(unsendable.or((stayed > 0).then_some(HandoffError::Stayed(stayed))))
 }
 
 /// Stands for a destination: where it was configured, where it is, and whose.
@@ -131,6 +141,14 @@ pub enum HandoffError {
         "{0} records were written for another destination and are not sent to this one; they stay in the journal"
     )]
     Stayed(usize),
+    /// The outbox can never take this record.
+    #[error("the record of run {run_id} cannot be sent and stays in the journal: {why}")]
+    Unsendable {
+        /// Whose record.
+        run_id: String,
+        /// Why.
+        why: outbox::Error,
+    },
     /// A full journal cannot be rotated.
     #[error("the journal is full and cannot be rotated: {0}")]
     Rotation(#[source] io::Error),

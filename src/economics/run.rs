@@ -197,8 +197,7 @@ pub(super) fn write(
         None => journal.end(),
     };
     Ok(match handoff::hand_on(journal, settings, fresh_from) {
-        Ok(0) => handoff::rotate(journal, settings).err(),
-        Ok(stayed) => Some(HandoffError::Stayed(stayed)),
+        Ok(said) => said.or(handoff::rotate(journal, settings).err()),
         Err(error) => Some(error),
     })
 }
@@ -305,16 +304,25 @@ fn bill(
     Ok((reading, bill.map_err(at("index of billed calls"))?))
 }
 
-/// The record as its line. One that would be too large loses delegations, the last first, and says how many.
+/// The record as its line. One that would be too large lists fewer delegations, and says how many it omits; if need be it
+/// also forgets subagents of the task, which the next record then takes for new.
 fn line(record: &Record) -> Result<Vec<u8>, RunError> {
     let mut record = record.clone();
     loop {
         let line = serde_json::to_vec(&record).map_err(|error| at("record")(error.into()))?;
-        if line.len() <= MAX_RECORD || record.delegations.is_empty() {
-            return Ok(line);
+        let listed = record.delegations.len();
+        let known = record.task_totals.as_mut().map(|totals| &mut totals.delegation_events);
+        match known {
+            _ if line.len() <= MAX_RECORD => return Ok(line),
+            Some(known) if known.len() > listed => {
+                let middle = known.keys().nth(known.len() / 2).cloned().unwrap_or_default();
+                drop(known.split_off(&middle));
+            }
+            _ if listed == 0 => return Ok(line),
+            _ => {
+                record.delegations.truncate(listed / 2);
+                record.diagnostics.delegations_omitted += (listed - listed / 2) as u64;
+            }
         }
-        let keep = record.delegations.len() / 2;
-        record.diagnostics.delegations_omitted += (record.delegations.len() - keep) as u64;
-        record.delegations.truncate(keep);
     }
 }
