@@ -3,6 +3,7 @@
 
 mod append;
 mod held;
+mod index;
 mod input;
 mod kill;
 mod limit;

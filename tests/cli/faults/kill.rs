@@ -5,7 +5,7 @@ use crate::env::TestEnv;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::Instant;
 use tally::relay::receiver::Receiver;
 
 /// Each event tells more than the one before, so the records add up to the last one whatever was killed in between; and
@@ -17,13 +17,17 @@ fn a_writer_killed_at_any_moment_repeats_nothing_and_takes_nothing_back() {
     let receiver = Receiver::start(0).unwrap();
     console(&env, &receiver.url());
     let mut acknowledged = vec![];
+    let started = Instant::now();
+    record(&env, &event("s", 1, 0));
+    let one_run = started.elapsed();
     for round in 1..=ROUNDS {
         let told = i64::try_from(round).unwrap() * 10;
         let mut command = env.command(&["economics", "record"]);
         let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         // It may be dead already.
         drop(child.stdin.take().unwrap().write_all(event("s", told, 0).to_string().as_bytes()));
-        std::thread::sleep(Duration::from_micros(round * 7_919 % 20_000));
+        // Between nothing and a little more than a whole run.
+        std::thread::sleep(one_run.mul_f64((round * 7_919 % 100) as f64 / 66.0));
         child.kill().unwrap();
         if child.wait().unwrap().code() == Some(0) {
             acknowledged.push(told);
