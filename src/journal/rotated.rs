@@ -117,14 +117,14 @@ pub fn read(path: &Path, needle: &[u8], mut yielded: impl FnMut(&[u8])) -> io::R
     let current = present(files::open_regular(path))?;
     let identity = current.as_ref().map(File::metadata).transpose()?.as_ref().map(files::identity);
     let mut read = |mut file: File| log::whole_lines(&mut file, 0, needle, |line, _| yielded(line));
+    let mut met = false;
     for rotated in list(path)? {
-        if let Some(file) = rotated.open()?
-            && Some(files::identity(&file.metadata()?)) != identity
-        {
+        if let Some(file) = rotated.open()? {
+            met |= Some(files::identity(&file.metadata()?)) == identity;
             read(file)?;
         }
     }
-    current.map_or(Ok(()), read)
+    current.filter(|_| !met).map_or(Ok(()), read)
 }
 
 /// `None` for what is not there.

@@ -192,3 +192,46 @@ fn only_names_of_our_own_making_are_rotated_files() {
     append(&mut open(&plain), "{}");
     assert_eq!(end(&plain).unwrap(), 8 + 3);
 }
+
+#[test]
+fn r6_a_crash_in_the_middle_of_a_rotation_leaves_a_whole_journal() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j.jsonl");
+    append(&mut open(&path), "{\"n\":1}");
+    // The rename came through, the new file did not.
+    std::fs::rename(&path, dir.path().join("j.0-8.jsonl")).unwrap();
+    assert_eq!((all(&path), end(&path).unwrap()), (vec!["{\"n\":1}".to_owned()], 8));
+    let mut journal = open(&path);
+    assert_eq!(append(&mut journal, "{\"n\":2}"), 8..16);
+    assert_eq!(lines_from(&mut journal, 0).len(), 2);
+}
+
+#[test]
+fn r6_a_reader_during_rotations_misses_no_line_and_keeps_their_order() {
+    const RECORDS: usize = 400;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j.jsonl");
+    let number =
+        |line: &[u8]| std::str::from_utf8(line).unwrap()[5..].trim_end_matches('}').parse::<usize>().unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut journal = open(&path);
+            for n in 0..RECORDS {
+                append(&mut journal, &format!("{{\"n\":{n}}}"));
+                if n % 3 == 0 {
+                    journal.rotate(RECORDS).unwrap();
+                }
+            }
+        });
+        loop {
+            let last = writer.is_finished();
+            let mut numbers = vec![];
+            read(&path, b"{", |line| numbers.push(number(line))).unwrap();
+            assert!(numbers.iter().copied().eq(0..numbers.len()), "{numbers:?}");
+            if last {
+                assert_eq!(numbers.len(), RECORDS);
+                return;
+            }
+        }
+    });
+}
