@@ -33,7 +33,7 @@ pub fn prepare(journal: &Journal, settings: &Settings) -> io::Result<()> {
 /// Queues what lies between cursor and end. Records that start before `fresh_from` were left behind by an earlier hook:
 /// they may be queued already, and if they were written for another destination they stay here. So does a record that the
 /// outbox can never take: it must not hold up those behind it. Returns what is to be said of what stays.
-/// A cursor behind `fresh_from` is of a journal that is gone: of this one only what is fresh is known to be unqueued.
+/// A cursor beyond `fresh_from` is of a journal that is gone: of this one only what is fresh is known to be unqueued.
 ///
 /// # Errors
 /// When journal or outbox cannot be read or written; the cursor then stays, and the next hook tries again.
