@@ -33,6 +33,20 @@ fn record(env: &TestEnv, event: &Value) -> Output {
     output
 }
 
+/// Records `event` of a writer among many: who waited in vain for the lock is told so, and comes again.
+fn record_among_many(env: &TestEnv, event: &Value) {
+    let mut said = String::new();
+    for _ in 0..50 {
+        let output = env.feed(&["economics", "record"], event.to_string().as_bytes());
+        if output.status.code() == Some(0) {
+            return;
+        }
+        said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("in use by another hook"), "{said}");
+    }
+    panic!("never recorded: {said}");
+}
+
 /// The files of the economics journal in its order, by their names alone.
 fn files(env: &TestEnv) -> Vec<PathBuf> {
     let mut rotated = vec![];

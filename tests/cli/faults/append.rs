@@ -1,6 +1,6 @@
 //! Appends by many, to what a crash left, and of what should not be appended (cases 1, 3 and 9).
 
-use super::{console, counters, event, flush, record, records, run_ids, sum};
+use super::{console, counters, event, flush, record, record_among_many, records, run_ids, sum};
 use crate::env::TestEnv;
 use crate::transcript::{SESSION, Transcript, tokens};
 use serde_json::json;
@@ -22,9 +22,7 @@ fn parallel_writers_of_small_and_large_records_weld_none() {
             let env = &env;
             scope.spawn(move || {
                 for (at, rows) in [0, 12, 200].into_iter().enumerate() {
-                    let event = event(&format!("w{writer}-{at}"), 1, rows).to_string();
-                    // Who waited in vain for the lock is told so, and comes again.
-                    while env.feed(&["economics", "record"], event.as_bytes()).status.code() != Some(0) {}
+                    record_among_many(env, &event(&format!("w{writer}-{at}"), 1, rows));
                 }
             });
         }

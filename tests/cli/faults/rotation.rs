@@ -1,6 +1,6 @@
 //! Rotation: a journal in several files is still one journal (cases 14, 15 and 17 of `docs/faults.md`).
 
-use super::{console, counters, event, files, flush, record, records, run_ids, sum};
+use super::{console, counters, event, files, flush, record, record_among_many, records, run_ids, sum};
 use crate::env::TestEnv;
 use crate::transcript::{SESSION, Transcript, tokens};
 use serde_json::{Value, json};
@@ -41,9 +41,7 @@ fn rotation_while_many_write_and_one_sends_loses_no_record() {
             let env = &env;
             scope.spawn(move || {
                 for at in 1..=EVENTS {
-                    let event = event(&format!("s{writer}"), at * 100, LARGE).to_string();
-                    // Who waited in vain for the lock is told so, and comes again.
-                    while env.feed(&["economics", "record"], event.as_bytes()).status.code() != Some(0) {}
+                    record_among_many(env, &event(&format!("s{writer}"), at * 100, LARGE));
                 }
             });
         }
