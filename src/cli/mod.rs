@@ -14,7 +14,7 @@ mod usage;
 
 use crate::settings::Settings;
 use crate::settings::env::{Env, vars};
-use crate::sys::clock;
+use crate::sys::{clock, spawn};
 use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::ffi::OsString;
@@ -78,6 +78,7 @@ impl Context<'_> {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
+    spawn::survive_file_size_limit();
     let env = Env::from_process();
     if let Some(ms) = env.get(&vars::TALLY_CLOCK_MS).and_then(|ms| ms.parse().ok()) {
         clock::freeze(ms);

@@ -71,7 +71,7 @@ pub fn plan(settings: &Settings, since_ms: i64) -> Result<Plan, BackfillError> {
     }
     let path = &settings.economics_log;
     let unread = |source| BackfillError::Journal { path: path.clone(), source };
-    let length = std::fs::metadata(path).map_or(0, |journal| journal.len());
+    let length = journal::end(path).map_err(unread)?;
     let cursor = Journal::peek_cursor(path, PATIENCE).map_err(unread)?;
     let end = cursor.map_or(length, |cursor| cursor.offset);
     let mut planning = Planning {
@@ -83,7 +83,7 @@ pub fn plan(settings: &Settings, since_ms: i64) -> Result<Plan, BackfillError> {
         failed: None,
     };
     let needle = format!("\"{SCHEMA}\"");
-    journal::log::read(path, needle.as_bytes(), |line, start| {
+    journal::read(path, needle.as_bytes(), |line, start| {
         if start < end && planning.failed.is_none() {
             planning.failed = planning.take(line, start).err();
         }

@@ -110,6 +110,15 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
+/// Whether `path` names the open `file`; always so where the system cannot tell.
+#[must_use]
+pub fn still_named(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(held), Ok(named)) => identity(&held) == identity(&named),
+        _ => false,
+    }
+}
+
 /// Device and inode of a file; zeros where the system has none.
 #[must_use]
 pub fn identity(metadata: &fs::Metadata) -> (u64, u64) {

@@ -119,6 +119,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is the record that cannot be queued, now or ever.
+    #[must_use]
+    pub fn is_of_the_record(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::NotOneLine | Self::Body(_))
+    }
+
     fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_path_buf(), source }
     }

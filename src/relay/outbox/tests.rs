@@ -203,6 +203,14 @@ fn the_oldest_segments_make_room() {
     let sizes = files::segments(&dir.path().join("outbox")).unwrap();
     assert!(sizes.values().sum::<u64>() <= CAP);
     assert!(!sizes.contains_key(&1), "the oldest went");
+    // What is there, counted from the files alone.
+    let folder = fs::read_dir(dir.path().join("outbox")).unwrap().map(|item| item.unwrap().path());
+    let queue = |path: &std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.strip_suffix(".jsonl").is_some_and(|stem| stem == "current" || stem.parse::<u64>().is_ok())
+    };
+    let lines = folder.filter(queue).map(|path| files::lines(&fs::read(path).unwrap()).count() as u64);
+    assert_eq!(lines.sum::<u64>(), pending);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The worker against real servers on loopback.
 
+mod faults;
 mod life;
 mod rejected;
 mod supersede;
