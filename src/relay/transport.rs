@@ -30,6 +30,8 @@ pub struct Reply {
     pub retry_after: Option<String>,
     /// The body; of a longer one the first 64 KiB.
     pub body: Vec<u8>,
+    /// Whether that is all of it.
+    pub whole: bool,
 }
 
 /// No usable answer, and why. Never holds a URL, header or body.
@@ -160,8 +162,8 @@ pub async fn send(request: RequestBuilder) -> Result<Reply, NoAnswer> {
     let status = response.status().as_u16();
     let retry_after =
         response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let (body, _) = read_bounded(&mut response, MAX_ANSWER).await?;
-    Ok(Reply { status, retry_after, body })
+    let (body, whole) = read_bounded(&mut response, MAX_ANSWER).await?;
+    Ok(Reply { status, retry_after, body, whole })
 }
 
 /// At most `limit` bytes of the body, and whether that was all of it.

@@ -1,6 +1,9 @@
 //! The worker against real servers on loopback.
 
+mod cut;
 mod life;
+mod outcomes;
+mod pace;
 mod supersede;
 
 use std::io::Read;
