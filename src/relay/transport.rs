@@ -120,7 +120,7 @@ impl Transport {
         if let Some(client) = cell.get() {
             return Ok(client);
         }
-        let client = build(tls, endpoint.is_loopback(), self.timeouts).map_err(no_answer)?;
+        let client = build(tls, endpoint.is_loopback(), self.timeouts).map_err(not_built)?;
         Ok(cell.get_or_init(|| client))
     }
 }
@@ -179,15 +179,24 @@ async fn read_bounded(response: &mut Response, limit: usize) -> Result<(Vec<u8>,
     Ok((body, true))
 }
 
+/// A client that cannot be built has no roots to trust, in all that was seen.
+fn not_built(error: reqwest::Error) -> NoAnswer {
+    NoAnswer(format!("no HTTP client{}; check SSL_CERT_FILE and SSL_CERT_DIR", last_cause(&error)))
+}
+
 fn no_answer(error: reqwest::Error) -> NoAnswer {
     if error.is_timeout() {
         return NoAnswer("no answer in time".to_owned());
     }
     let what = if error.is_connect() { "cannot connect" } else { "connection failed" };
-    // The last cause is the system's or the TLS library's own; those above it may show the URL.
+    NoAnswer(format!("{what}{}", last_cause(&error)))
+}
+
+/// The last cause is the system's or the TLS library's own; those above it may show the URL.
+fn last_cause(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     while let Some(next) = cause.and_then(|cause| cause.source()) {
         cause = Some(next);
     }
-    NoAnswer(cause.map_or_else(|| what.to_owned(), |cause| format!("{what}: {cause}")))
+    cause.map_or_else(String::new, |cause| format!(": {cause}"))
 }
