@@ -32,8 +32,12 @@ fn parse(input: &[u8]) -> Conf {
 /// What the format says of `key`: first `=` splits, trimmed, last duplicate wins, empty is absent.
 fn expected<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let lines = text.split('\n').map(str::trim).filter(|line| !line.starts_with('#'));
-    let pairs =
+    let mut pairs =
         lines.filter_map(|line| line.split_once('=')).map(|(name, value)| (name.trim(), value.trim()));
     let names = |name: &str| name == key || (name == "console_url" && key == "console_telemetry_url");
-    pairs.filter(|(name, _)| names(name)).last().map(|(_, value)| value).filter(|value| !value.is_empty())
+    pairs
+        .filter(|(name, _)| names(name))
+        .next_back()
+        .map(|(_, value)| value)
+        .filter(|value| !value.is_empty())
 }

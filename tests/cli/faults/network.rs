@@ -91,7 +91,7 @@ fn case_30_certificates_come_from_where_the_environment_says_and_from_nowhere_el
     std::fs::copy(&ours, folder.path().join("server.pem")).unwrap();
     let folder = folder.path().display().to_string();
     let no_roots = "; check SSL_CERT_FILE and SSL_CERT_DIR";
-    let rows: [(Vars<'_>, Option<&str>); 8] = [
+    let rows: [(Vars<'_>, Option<&str>); 9] = [
         (&[("SSL_CERT_FILE", &ours)], None),
         (&[("SSL_CERT_FILE", &foreign)], Some("UnknownIssuer")),
         (&[("SSL_CERT_FILE", "/nowhere/ca.pem")], Some(no_roots)),
@@ -99,6 +99,7 @@ fn case_30_certificates_come_from_where_the_environment_says_and_from_nowhere_el
         (&[("SSL_CERT_FILE", &ours), ("SSL_CERT_DIR", "/nowhere")], None),
         (&[("SSL_CERT_FILE", &foreign), ("SSL_CERT_DIR", &folder)], None),
         (&[("SSL_CERT_FILE", ""), ("SSL_CERT_DIR", &folder)], None),
+        (&[("SSL_CERT_FILE", "")], Some(no_roots)),
         (&[("SSL_CERT_FILE", &ours), ("SSL_CERT_DIR", "")], None),
     ];
     for (vars, failure) in rows {
