@@ -35,9 +35,5 @@ fn expected<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let mut pairs =
         lines.filter_map(|line| line.split_once('=')).map(|(name, value)| (name.trim(), value.trim()));
     let names = |name: &str| name == key || (name == "console_url" && key == "console_telemetry_url");
-    pairs
-        .filter(|(name, _)| names(name))
-        .next_back()
-        .map(|(_, value)| value)
-        .filter(|value| !value.is_empty())
+    pairs.rfind(|(name, _)| names(name)).map(|(_, value)| value).filter(|value| !value.is_empty())
 }
