@@ -15,7 +15,6 @@ use memchr::memmem::{Finder, FinderRev};
 pub(super) struct Excerpt {
     content: Finder<'static>,
     id: Finder<'static>,
-    model: Finder<'static>,
     stop_reason: Finder<'static>,
     usage: FinderRev<'static>,
     content_end: FinderRev<'static>,
@@ -29,7 +28,6 @@ impl Excerpt {
         Self {
             content: Finder::new(CONTENT),
             id: Finder::new(b"\"id\":\""),
-            model: Finder::new(b"\"model\":\""),
             stop_reason: Finder::new(b"\"stop_reason\":"),
             usage: FinderRev::new(b"\"usage\""),
             content_end: FinderRev::new(b"],\""),
@@ -38,14 +36,13 @@ impl Excerpt {
     }
 
     /// `line` without its content; `None` when it does not look like a line that can be cut, or when the cut could take
-    /// out a field that matters (the id, the model, the stop reason).
+    /// out a field that matters (the id, the stop reason).
     pub(super) fn of(&mut self, line: &[u8]) -> Option<&[u8]> {
         let start = self.content.find(line)? + CONTENT.len() - 1;
         let usage = self.usage.rfind(line)?;
         let end = start + self.content_end.rfind(line.get(start..usage)?)? + 1;
         let (before, after) = (line.get(..start)?, line.get(end..)?);
         self.id.find(before)?;
-        self.model.find(before)?;
         self.stop_reason.find(after)?;
         self.short.clear();
         self.short.extend_from_slice(before);
@@ -65,20 +62,20 @@ mod tests {
 
     #[test]
     fn the_content_is_cut_out_and_nothing_else() {
-        let line = r#"{"message":{"id":"m","model":"o","content":[{"t":"a],\"b","i":{"usage":[1],"x":2}}],"stop_reason":null,"usage":{"i":[2],"o":1}},"uuid":"u"}"#;
-        let expected = r#"{"message":{"id":"m","model":"o","content":[],"stop_reason":null,"usage":{"i":[2],"o":1}},"uuid":"u"}"#;
+        let line = r#"{"message":{"id":"m","content":[{"t":"a],\"b","i":{"usage":[1],"x":2}}],"stop_reason":null,"usage":{"i":[2],"o":1}},"uuid":"u"}"#;
+        let expected =
+            r#"{"message":{"id":"m","content":[],"stop_reason":null,"usage":{"i":[2],"o":1}},"uuid":"u"}"#;
         assert_eq!(short(line).as_deref(), Some(expected));
     }
 
     #[test]
     fn a_line_of_another_shape_is_not_cut() {
         for line in [
-            r#"{"message":{"id":"m","model":"o","content":"text","stop_reason":null,"usage":{}}}"#,
-            r#"{"message":{"model":"o","content":[1],"id":"m","stop_reason":null,"usage":{}}}"#,
-            r#"{"message":{"id":"m","content":[1],"model":"o","x":[2],"stop_reason":null,"usage":{}}}"#,
-            r#"{"message":{"id":"m","model":"o","stop_reason":null,"content":[1],"usage":{}}}"#,
-            r#"{"message": {"id": "m", "model": "o", "content": [1], "stop_reason": null, "usage": {}}}"#,
-            r#"{"message":{"id":"m","model":"o","usage":{},"content":[1],"stop_reason":null}}"#,
+            r#"{"message":{"id":"m","content":"text","stop_reason":null,"usage":{}}}"#,
+            r#"{"message":{"content":[1],"id":"m","stop_reason":null,"usage":{}}}"#,
+            r#"{"message":{"id":"m","stop_reason":null,"content":[1],"usage":{}}}"#,
+            r#"{"message": {"id": "m", "content": [1], "stop_reason": null, "usage": {}}}"#,
+            r#"{"message":{"id":"m","usage":{},"content":[1],"stop_reason":null}}"#,
         ] {
             assert_eq!(short(line), None, "{line}");
         }
@@ -86,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_wrong_cut_is_no_json() {
-        let nested = r#"{"message":{"id":"m","model":"o","usage":{},"content":[{"a":[1],"stop_reason":1,"usage":{}}]}}"#;
+        let nested = r#"{"message":{"id":"m","usage":{},"content":[{"a":[1],"stop_reason":1,"usage":{}}]}}"#;
         let wrong = short(nested).unwrap();
         assert!(serde_json::from_str::<serde_json::Value>(&wrong).is_err(), "{wrong}");
     }
