@@ -21,6 +21,8 @@ pub struct Answer<'a> {
     pub retry_after: Option<&'a str>,
     /// The body, or its first bytes where it was longer than the transport reads.
     pub body: &'a [u8],
+    /// Whether that is all of it.
+    pub whole: bool,
 }
 
 /// What is to happen to the record.
@@ -86,6 +88,10 @@ pub fn classify(answer: &Answer<'_>, attempt: u32, now_ms: i64) -> Verdict {
 }
 
 fn success(answer: &Answer<'_>, attempt: u32) -> Verdict {
+    // The beginning of an answer can look like an acceptance, or like nothing at all.
+    if !answer.whole {
+        return unrecognised(answer.status);
+    }
     let delivered = || Verdict::new(Class::Delivered, format!("HTTP {}", answer.status));
     if answer.status == 204 || answer.body.trim_ascii().is_empty() {
         return delivered();
@@ -213,7 +219,7 @@ mod tests {
     const HTML: &[u8] = b"<html>sign in to the airport</html>";
 
     fn class(status: u16, body: &[u8]) -> Class {
-        classify(&Answer { status, retry_after: None, body }, 2, 0).class
+        classify(&Answer { status, retry_after: None, body, whole: true }, 2, 0).class
     }
 
     /// DESIGN §9, read as ranges, for a body that says nothing.
@@ -262,7 +268,7 @@ mod tests {
     #[test]
     fn a_duplicate_on_the_first_attempt_is_a_finding() {
         let body = br#"{"outcome":"accepted","status":"duplicate_ignored"}"#;
-        let answer = Answer { status: 202, retry_after: None, body };
+        let answer = Answer { status: 202, retry_after: None, body, whole: true };
         assert_eq!(classify(&answer, 1, 0).class, Class::DeliveredBefore);
         assert_eq!(classify(&answer, 2, 0).class, Class::Delivered);
     }
@@ -299,7 +305,7 @@ mod tests {
             ("Mon, 06 Nov 1995 08:49:37 GMT", Some(MAX_RETRY_AFTER_MS)),
         ];
         for (header, expected) in table {
-            let answer = Answer { status: 503, retry_after: Some(header), body: b"" };
+            let answer = Answer { status: 503, retry_after: Some(header), body: b"", whole: true };
             let verdict = classify(&answer, 1, now);
             assert_eq!(verdict.retry_after_ms, expected, "{header}");
             let blame = if expected.is_some() { Blame::Origin } else { Blame::Unknown };
@@ -326,7 +332,9 @@ mod tests {
 
     #[test]
     fn reasons_repeat_a_plain_code_and_nothing_else_of_the_body() {
-        let reason = |body: &[u8]| classify(&Answer { status: 400, retry_after: None, body }, 1, 0).reason;
+        let reason = |body: &[u8]| {
+            classify(&Answer { status: 400, retry_after: None, body, whole: true }, 1, 0).reason
+        };
         assert_eq!(reason(br#"{"error":"INVALID_RECORD"}"#), "HTTP 400 INVALID_RECORD: refused");
         assert_eq!(reason(br#"{"error":"Bearer tok-123"}"#), "HTTP 400: refused");
     }

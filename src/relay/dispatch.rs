@@ -290,8 +290,9 @@ impl<'a> Dispatcher<'a> {
         let attempts = attempts.saturating_add(u32::from(item.put_back));
         let (status, verdict) = match &answer {
             Ok(reply) => {
-                let Reply { status, retry_after, body } = reply;
-                let answer = Answer { status: *status, retry_after: retry_after.as_deref(), body };
+                let Reply { status, retry_after, body, whole } = reply;
+                let answer =
+                    Answer { status: *status, retry_after: retry_after.as_deref(), body, whole: *whole };
                 (Some(*status), classify(&answer, attempts.saturating_add(1), now_ms))
             }
             Err(no_answer) => (None, Verdict::no_answer(no_answer.to_string())),

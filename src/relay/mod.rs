@@ -102,7 +102,8 @@ pub fn worker_main(env: &Env, errand: Option<worker::Errand<'_>>) {
 /// What of the environment the worker gets (DESIGN §9), and its recursion guard.
 #[must_use]
 pub fn worker_environment(env: &Env) -> Vec<(OsString, OsString)> {
-    let kept = env.pairs().filter(|(name, _)| is_inherited(name));
+    // Empty is unset, for us; to the TLS library an empty `SSL_CERT_FILE` is a file that does not exist.
+    let kept = env.pairs().filter(|(name, value)| !value.is_empty() && is_inherited(name));
     let mut pairs: Vec<_> = kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     pairs.push((vars::TALLY_RELAY_WORKER.name.into(), "1".into()));
     pairs

@@ -7,6 +7,8 @@ mod index;
 mod input;
 mod kill;
 mod limit;
+mod network;
+mod process;
 mod rotation;
 mod time;
 

@@ -16,14 +16,14 @@ mod screen;
 const OPUS: &str = "claude-opus-4-8";
 const TOKEN: &str = "s3cret-token-never-to-be-seen";
 
-fn conf(env: &TestEnv, text: &str) {
+pub(crate) fn conf(env: &TestEnv, text: &str) {
     let path = env.project().join(".kontourai/telemetry-console.conf");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-fn console(env: &TestEnv, console: &Receiver) {
+pub(crate) fn console(env: &TestEnv, console: &Receiver) {
     let url = console.url();
     conf(
         env,
@@ -33,7 +33,7 @@ fn console(env: &TestEnv, console: &Receiver) {
     );
 }
 
-fn status(env: &TestEnv) -> Value {
+pub(crate) fn status(env: &TestEnv) -> Value {
     let output = env.run(&["relay", "status", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let status: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -48,7 +48,7 @@ fn status(env: &TestEnv) -> Value {
 }
 
 /// Sends all that is queued; an outbox that is not empty then is a failure that shows itself.
-fn flush(env: &TestEnv) {
+pub(crate) fn flush(env: &TestEnv) {
     let output = env.run(&["relay", "flush", "--timeout", "20", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
@@ -69,7 +69,7 @@ fn run_ids(received: &[Received]) -> Vec<String> {
 }
 
 /// No file below `dir` contains `needle`, except those named.
-fn assert_nowhere(dir: &Path, needle: &str, except: &[&str]) {
+pub(crate) fn assert_nowhere(dir: &Path, needle: &str, except: &[&str]) {
     for entry in std::fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
         if except.iter().any(|name| path.ends_with(name)) {

@@ -1,7 +1,10 @@
 //! The worker against real servers on loopback.
 
+mod cut;
 mod faults;
 mod life;
+mod outcomes;
+mod pace;
 mod rejected;
 mod supersede;
 

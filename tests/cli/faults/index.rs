@@ -13,7 +13,7 @@ fn every_test_that_the_page_of_faults_names_is_there() {
             Some((case.parse().ok()?, rest))
         })
         .collect();
-    assert!(rows.len() > 20 && rows.is_sorted_by(|one, next| one.0 < next.0), "each case once, in order");
+    assert!(rows.iter().map(|row| row.0).eq(1..=36), "each case once, in order");
     for (case, row) in rows {
         let code = row.split('`').skip(1).step_by(2);
         let named: Vec<_> = code.filter_map(|text| text.split_once("::")).collect();
