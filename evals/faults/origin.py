@@ -41,10 +41,10 @@ Behaviour = Callable[[socket.socket, Request], bool]
 class Origin:
     """One port for its whole life, whether somebody listens there or not."""
 
-    def __init__(self, token: str, tenant: str, behave: Behaviour):
+    def __init__(self, token: str, tenant: str, behave: Behaviour, port: int = 0):
         self.token, self.tenant = token, tenant
         self.requests: list[Request] = []
-        self.most_in_flight = 0
+        self.connections, self.most_in_flight = 0, 0
         self.faults: list[str] = []
         self._behave = behave
         self._lock = threading.Lock()
@@ -52,7 +52,7 @@ class Origin:
         self._in_flight: dict[socket.socket, str] = {}
         self._listener: socket.socket | None = None
         self._fillers: list[socket.socket] = []
-        self.port = 0
+        self.port = port
         self.listen()
 
     @property
@@ -120,6 +120,7 @@ class Origin:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._connections.add(connection)
+                self.connections += 1
             threading.Thread(target=self._serve, args=[connection, self._behave], daemon=True).start()
 
     def _serve(self, connection: socket.socket, behave: Behaviour) -> None:
