@@ -146,7 +146,7 @@ fn make_room(guard: &Guard) -> Result<(), Error> {
     }
     let Some(worker) = guard.try_worker()? else { return Ok(()) };
     let mut ledger = Ledger::open(guard)?;
-    ledger.adopt(guard, crate::sys::clock::now_ms())?;
+    while ledger.adopt_next(guard, crate::sys::clock::now_ms())?.is_some() {}
     ledger.enforce_cap(guard);
     ledger.save(guard)?;
     worker.release(guard);
@@ -255,12 +255,17 @@ impl Guard {
     /// pending entries.
     ///
     /// # Errors
-    /// As [`Ledger::open`] and [`Ledger::adopt`].
+    /// As [`Ledger::open`] and [`Ledger::adopt_next`].
     pub fn look(&self, now_ms: i64) -> Result<(State, Vec<Entry>), Error> {
         let state = ledger::read_state(self)?.unwrap_or_default();
         let mut ledger = Ledger::for_reading(self, state);
-        let mut pending = ledger.pending(self, now_ms)?;
-        pending.extend(ledger.adopt(self, now_ms)?);
+        let mut pending = Vec::new();
+        for number in ledger.known() {
+            pending.extend(ledger.pending(self, number, now_ms)?);
+        }
+        while let Some(arrived) = ledger.adopt_next(self, now_ms)? {
+            pending.extend(arrived);
+        }
         Ok((ledger.state, pending.into_iter().map(|located| located.entry).collect()))
     }
 
