@@ -32,12 +32,13 @@ class Site:
 
 @dataclass
 class Share:
-    """What an emitter did: times in milliseconds, and what went wrong."""
+    """What an emitter did, with times in milliseconds."""
 
     hooks: list[float] = field(default_factory=list)
     floors: list[float] = field(default_factory=list)
     emitted: int = 0
-    failed: str | None = None
+    # What was not recorded, and said so: a busy machine can make a wait for a lock too long.
+    refusals: list[str] = field(default_factory=list)
     # Of each session: how many emissions, and the tokens that they add up to.
     sessions: dict[str, tuple[int, dict[str, int]]] = field(default_factory=dict)
 
@@ -52,12 +53,12 @@ class Emitter:
     def emit(self, count: int, seconds: float) -> Share:
         """Makes `count` emissions, spread over about `seconds`."""
         share = Share()
-        try:
-            for _ in range(count):
-                time.sleep(self.chance.uniform(0, 2 * seconds / count))
+        for _ in range(count):
+            time.sleep(self.chance.uniform(0, 2 * seconds / count))
+            try:
                 self._emit(share)
-        except SystemExit as failed:
-            share.failed = str(failed)
+            except SystemExit as refusal:
+                share.refusals.append(str(refusal))
         return share
 
     def _emit(self, share: Share) -> None:
@@ -96,7 +97,6 @@ class Emitter:
     def _record(self, share: Share) -> None:
         for name in self.usage:
             self.usage[name] += self.chance.randint(1, 5_000)
-        self.events += 1
         event = {
             "schema_version": "0.3.0",
             "event_type": "session.usage",
@@ -104,10 +104,11 @@ class Emitter:
             "timestamp": datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "agent": {"runtime": "codex"},
             "context": {"cwd": str(self.site.folder)},
-            "usage": {**self.usage, "model": "gpt-6", "estimated_cost_usd": self.events / 100},
+            "usage": {**self.usage, "model": "gpt-6", "estimated_cost_usd": (self.events + 1) / 100},
         }
         self.stdin.write_text(json.dumps(event))
         process([self.site.tally, "economics", "record", "-"], self.site.env, self.stdin)
+        self.events += 1
         share.sessions[self.recording] = self.events, dict(self.usage)
 
 
