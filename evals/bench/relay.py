@@ -26,7 +26,6 @@ CONNECTIONS = 4
 ANSWERS_AFTER_S = 0.001
 # A worker may make so many requests a minute and then pauses: its pace is that of the requests before the first pause.
 PAUSE_S = 1
-FLUSH_S = 10
 RECORDS_A_SECOND = 1_500
 PEAK_MIB = 24
 ACCEPTED = b'{"outcome":"accepted","status":"persisted"}'
@@ -159,15 +158,20 @@ class Outbox:
                     count, total = count + 1, total + len(line)
         return count
 
-    def flush(self) -> tuple[Sample, dict]:
-        """Lets a worker send what it may; its size, and the books."""
-        command = [self.stage.tally, "relay", "flush", "--timeout", str(FLUSH_S), "--json"]
-        env, folder = self.stage.env, self.stage.workspace
-        with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE) as worker:
-            books = worker.stdout.read()
+    def work(self) -> Sample:
+        """Lets a worker send what it may, as a hook would start it; its size."""
+        data = self.folder.parent
+        env = {**self.stage.env, "TELEMETRY_WORKSPACE_ROOT": str(self.stage.workspace)}
+        with subprocess.Popen([self.stage.tally, "__relay"], cwd=data, env=env) as worker:
             _, status, used = os.wait4(worker.pid, 0)
             worker.returncode = os.waitstatus_to_exitcode(status)
-        return Sample(0, used.ru_maxrss * KIB), json.loads(books)
+        check("a worker's exit code", worker.returncode, 0)
+        return Sample(0, used.ru_maxrss * KIB)
+
+    def books(self) -> dict:
+        command = [self.stage.tally, "relay", "status", "--json"]
+        folder, env = self.stage.workspace, self.stage.env
+        return json.loads(subprocess.run(command, cwd=folder, env=env, capture_output=True, check=True).stdout)
 
 
 def drain(stage: Stage, server: Server) -> list[Row]:
@@ -175,8 +179,8 @@ def drain(stage: Stage, server: Server) -> list[Row]:
     outbox = Outbox(stage, server)
     body = outbox.record()
     outbox.fill(body, QUEUED, FULL_BYTES)
-    _, books = outbox.flush()
-    taken = server.taken()
+    outbox.work()
+    books, taken = outbox.books(), server.taken()
     check("records that came more than once", len(taken) - len({name for _, name in taken}), 0)
     check("the books", (books["delivered"], books["pending"]), (len(taken), QUEUED - len(taken)))
     times = [at for at, _ in taken]
@@ -203,7 +207,7 @@ def memory(stage: Stage, server: Server) -> list[Row]:
     overhead = FULL_BYTES // FULL_ENTRIES - 300
     body = body.replace(b'"pad":""', b'"pad":"%s"' % (b"x" * (overhead - len(body))))
     count = outbox.fill(body, FULL_ENTRIES, FULL_BYTES)
-    worker, books = outbox.flush()
+    worker, books = outbox.work(), outbox.books()
     check("the books", (books["enqueued"], books["evicted"]), (count, 0))
     check("whether anything was sent", books["delivered"] > 0, True)
     server.taken()
