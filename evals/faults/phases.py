@@ -104,13 +104,8 @@ def steady(status: int, body: object = b"") -> Stage:
     return partial(answering, answer(status, body))
 
 
-def refused_for_an_hour() -> Phase:
-    """Asks for more than a relay grants: an hour is the most."""
-    return Phase("429, Retry-After: 1000000000", Kind.FAIL, busy(lambda: "1000000000"), asks=3600)
-
-
 def phases() -> list[Phase]:
-    """All of the day but its end."""
+    """The whole day."""
     fail, wait, reject = Kind.FAIL, Kind.WAIT, Kind.REJECT
     return [
         Phase("the Console", Kind.PASS, as_it_is),
@@ -136,4 +131,8 @@ def phases() -> list[Phase]:
         Phase("the Console killed", fail, console_dead),
         Phase("the Console's database killed", fail, database_dead),
         Phase("poison among good records", Kind.PASS, as_it_is),
+        # It asks for more than is granted: an hour is the most.
+        Phase("429, Retry-After: 1000000000", fail, busy(lambda: "1000000000"), asks=3600),
+        # What a hook could not queue, because others held the outbox, comes with the next.
+        Phase("the Console again", Kind.PASS, as_it_is),
     ]
