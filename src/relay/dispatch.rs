@@ -99,9 +99,10 @@ impl<'a> Dispatcher<'a> {
             self.ledger.state.forget_backoff();
         }
         let rejected = self.ledger.state.rejected;
-        let pending = self.ledger.pending(guard, self.now_ms())?;
+        for number in self.ledger.known() {
+            self.queue.extend(self.ledger.pending(guard, number, self.now_ms())?);
+        }
         self.unsaved += usize::from(self.ledger.state.rejected != rejected);
-        self.queue.extend(pending);
         self.look_for_arrivals(guard).map(drop)
     }
 
@@ -130,12 +131,13 @@ impl<'a> Dispatcher<'a> {
             self.leftover = (BTreeSet::new(), None);
         }
         let known = self.ledger.state.sealed_lines();
-        let arrived = self.ledger.adopt(guard, now_ms)?;
-        self.unsaved += usize::from(self.ledger.state.sealed_lines() != known);
-        for located in &arrived {
-            self.load_credential(&Route::of(&located.entry));
+        while let Some(arrived) = self.ledger.adopt_next(guard, now_ms)? {
+            for located in &arrived {
+                self.load_credential(&Route::of(&located.entry));
+            }
+            self.queue.extend(arrived);
         }
-        self.queue.extend(arrived);
+        self.unsaved += usize::from(self.ledger.state.sealed_lines() != known);
         for key in self.queue.take_superseded() {
             self.ledger.state.settle(key, Fate::Superseded);
             self.unsaved += 1;

@@ -147,11 +147,11 @@ pub fn status(data_dir: &Path) -> Result<Status, Error> {
         evicted_reasons: evicted_reasons(&state),
         superseded: state.superseded,
         delivered_before: state.delivered_before,
-        oldest: pending.first().map(|entry| Oldest {
-            id: entry.id.clone(),
-            kind: entry.kind.clone(),
-            origin: entry.origin.clone(),
-            enqueued_at: clock::rfc3339(entry.enqueued_at),
+        oldest: pending.first().map(|queued| Oldest {
+            id: queued.identity.id.clone(),
+            kind: queued.kind.clone(),
+            origin: queued.identity.origin.clone(),
+            enqueued_at: clock::rfc3339(queued.enqueued_at),
         }),
         next_attempt: next_attempt(&origins),
         origins,
@@ -186,10 +186,10 @@ fn evicted_reasons(state: &State) -> Vec<ReasonCount> {
     .collect()
 }
 
-fn origins(state: &State, pending: &[outbox::Entry], now_ms: i64) -> Vec<OriginStatus> {
+fn origins(state: &State, pending: &[outbox::Queued], now_ms: i64) -> Vec<OriginStatus> {
     let mut waiting: BTreeMap<&str, u64> = BTreeMap::new();
-    for entry in pending {
-        *waiting.entry(&entry.origin).or_default() += 1;
+    for queued in pending {
+        *waiting.entry(&queued.identity.origin).or_default() += 1;
     }
     let known = state.origins.keys().map(String::as_str);
     let names: std::collections::BTreeSet<&str> = waiting.keys().copied().chain(known).collect();

@@ -14,12 +14,31 @@ pub(crate) const LIVENESS: &str = "liveness";
 
 /// What makes two entries the same record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Identity {
-    origin: String,
+pub struct Identity {
+    /// Where it goes.
+    pub origin: String,
     tenant: Option<String>,
-    id: String,
+    /// Its id.
+    pub id: String,
     /// Of a liveness record only: one id has many.
     body: Option<String>,
+}
+
+/// What is told of a record on its way. Without its body: a full outbox would fill the memory.
+#[derive(Debug, Clone)]
+pub struct Queued {
+    /// Which it is.
+    pub identity: Identity,
+    /// What it is.
+    pub kind: String,
+    /// When it was queued, epoch milliseconds.
+    pub enqueued_at: i64,
+}
+
+impl From<&Entry> for Queued {
+    fn from(entry: &Entry) -> Self {
+        Self { identity: entry.identity(), kind: entry.kind.clone(), enqueued_at: entry.enqueued_at }
+    }
 }
 
 /// A queued record. It never holds a credential: `source` says where one is to be read when the record is sent.

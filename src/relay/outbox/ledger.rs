@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::entry::Identity;
+use super::Identity;
 use super::rejected::{self, Reason, Rejected};
 use super::state::{self, Fate, Key, State};
 use super::{CAP, Entry, Error, Guard, files, ids};
@@ -84,45 +84,18 @@ impl Ledger {
         Self { dir, state, unsaved: Vec::new(), arrived: Vec::new(), put_back: HashSet::new() }
     }
 
-    /// The unsettled entries of the segments known so far, oldest first. Torn lines are settled as rejected.
-    ///
-    /// # Errors
-    /// When a segment cannot be read.
-    pub fn pending(&mut self, guard: &Guard, now_ms: i64) -> Result<Vec<Located>, Error> {
-        let numbers: Vec<u64> = self.state.segments.keys().copied().collect();
-        let mut found = Vec::new();
-        for number in numbers {
-            found.extend(self.read_segment(guard, number, now_ms)?);
-        }
-        Ok(found)
+    /// The segments known so far, oldest first.
+    #[must_use]
+    pub fn known(&self) -> Vec<u64> {
+        self.state.segments.keys().copied().collect()
     }
 
-    /// Takes in the segments that were sealed since the last look, and returns their entries.
+    /// The unsettled entries of a known segment. Torn lines are settled as rejected. One segment at a time, because entries
+    /// hold their bodies: a full outbox would fill the memory.
     ///
     /// # Errors
-    /// When the folder or a segment cannot be read.
-    pub fn adopt(&mut self, guard: &Guard, now_ms: i64) -> Result<Vec<Located>, Error> {
-        let present = files::segments(&self.dir).map_err(|error| Error::io(&self.dir, error))?;
-        let mut found = Vec::new();
-        for (number, bytes) in present {
-            if number > self.state.known_through {
-                let path = files::segment_path(&self.dir, number);
-                let content = files::read(&path).map_err(|error| Error::io(&path, error))?;
-                self.state.adopt(number, files::lines(&content).count() as u64, bytes);
-                found.extend(self.read_segment(guard, number, now_ms)?);
-            }
-        }
-        for Located { entry, .. } in &found {
-            self.arrived.extend(ids::line(entry));
-            if entry.put_back {
-                self.state.put_back();
-                self.put_back.insert(entry.identity());
-            }
-        }
-        Ok(found)
-    }
-
-    fn read_segment(&mut self, _guard: &Guard, number: u64, now_ms: i64) -> Result<Vec<Located>, Error> {
+    /// When the segment cannot be read.
+    pub fn pending(&mut self, _guard: &Guard, number: u64, now_ms: i64) -> Result<Vec<Located>, Error> {
         let path = files::segment_path(&self.dir, number);
         let content = files::read(&path).map_err(|error| Error::io(&path, error))?;
         let mut found = Vec::new();
@@ -144,6 +117,29 @@ impl Ledger {
             self.state.settle(Key { segment: number, line }, Fate::Vanished);
         }
         Ok(found)
+    }
+
+    /// Takes in the next segment that was sealed since the last look, and returns its entries; `None` when there is no
+    /// other.
+    ///
+    /// # Errors
+    /// When the folder or the segment cannot be read.
+    pub fn adopt_next(&mut self, guard: &Guard, now_ms: i64) -> Result<Option<Vec<Located>>, Error> {
+        let present = files::segments(&self.dir).map_err(|error| Error::io(&self.dir, error))?;
+        let next = present.into_iter().find(|&(number, _)| number > self.state.known_through);
+        let Some((number, bytes)) = next else { return Ok(None) };
+        let path = files::segment_path(&self.dir, number);
+        let content = files::read(&path).map_err(|error| Error::io(&path, error))?;
+        self.state.adopt(number, files::lines(&content).count() as u64, bytes);
+        let found = self.pending(guard, number, now_ms)?;
+        for Located { entry, .. } in &found {
+            self.arrived.extend(ids::line(entry));
+            if entry.put_back {
+                self.state.put_back();
+                self.put_back.insert(entry.identity());
+            }
+        }
+        Ok(Some(found))
     }
 
     /// The line of an entry, as it was queued; `None` when it is gone. Needs no lock: a segment never changes, and

@@ -53,7 +53,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use entry::{Entry, MAX_BODY};
+pub use entry::{Entry, Identity, MAX_BODY, Queued};
 pub use gate::Gate;
 pub use ids::Known;
 pub use ledger::{Ledger, Located};
@@ -164,7 +164,7 @@ fn make_room(guard: &Guard) -> Result<(), Error> {
     }
     let Some(worker) = guard.try_worker()? else { return Ok(()) };
     let mut ledger = Ledger::open(guard)?;
-    ledger.adopt(guard, crate::sys::clock::now_ms())?;
+    while ledger.adopt_next(guard, crate::sys::clock::now_ms())?.is_some() {}
     ledger.enforce_cap(guard);
     ledger.save(guard)?;
     worker.release(guard);
@@ -212,7 +212,7 @@ pub struct Books {
     /// The counters and marks of what is sealed.
     pub state: State,
     /// What is on its way, oldest first, sealed or not.
-    pub pending: Vec<Entry>,
+    pub pending: Vec<Queued>,
     /// The lines that are not sealed, torn ones included.
     pub in_current: u64,
 }
@@ -283,23 +283,26 @@ impl Guard {
     /// The books as they are on disk, to look at: with everything taken in that nobody has taken in yet.
     ///
     /// # Errors
-    /// As [`Ledger::open`] and [`Ledger::adopt`], or when `current.jsonl` cannot be read.
+    /// As [`Ledger::open`] and [`Ledger::adopt_next`], or when `current.jsonl` cannot be read.
     pub fn look(&self, now_ms: i64) -> Result<Books, Error> {
         let state = ledger::read_state(self)?.unwrap_or_default();
         let mut ledger = Ledger::for_reading(self, state);
-        let mut pending = ledger.pending(self, now_ms)?;
-        pending.extend(ledger.adopt(self, now_ms)?);
-        let mut books = Books {
-            state: ledger.state,
-            pending: pending.into_iter().map(|located| located.entry).collect(),
-            in_current: 0,
-        };
+        let mut pending = Vec::new();
+        let mut add =
+            |found: Vec<Located>| pending.extend(found.iter().map(|found| Queued::from(&found.entry)));
+        for number in ledger.known() {
+            add(ledger.pending(self, number, now_ms)?);
+        }
+        while let Some(arrived) = ledger.adopt_next(self, now_ms)? {
+            add(arrived);
+        }
+        let mut books = Books { state: ledger.state, pending, in_current: 0 };
         for entry in self.current()? {
             books.in_current += 1;
             if entry.as_ref().is_some_and(|entry| entry.put_back) {
                 books.state.put_back();
             }
-            books.pending.extend(entry);
+            books.pending.extend(entry.as_ref().map(Queued::from));
         }
         Ok(books)
     }

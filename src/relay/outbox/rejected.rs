@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::entry::Identity;
+use super::Identity;
 use super::{Entry, Error, Key, bounded, files};
 use crate::sys::hex::hex;
 

@@ -13,8 +13,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
-use super::entry::Identity;
-use super::{CAP, Entry, Error, Guard, Rejected, files, rejected};
+use super::{CAP, Entry, Error, Guard, Identity, Queued, Rejected, files, rejected};
 use crate::sys::clock;
 
 /// Which rejected records to put back.
@@ -43,8 +42,8 @@ impl Guard {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn kept(&self, pending: &[Entry]) -> Result<Vec<Rejected>, Error> {
-        let mut seen: HashSet<Identity> = pending.iter().map(Entry::identity).collect();
+    pub fn kept(&self, pending: &[Queued]) -> Result<Vec<Rejected>, Error> {
+        let mut seen: HashSet<Identity> = pending.iter().map(|queued| queued.identity.clone()).collect();
         let mut kept = self.rejected()?;
         kept.reverse();
         kept.retain(|record| record.parsed().is_none_or(|entry| seen.insert(entry.identity())));
@@ -86,7 +85,7 @@ pub fn put_back(data_dir: &Path, choice: Choice<'_>, wait: Duration) -> Result<P
     }
     let guard = Guard::acquire(data_dir, wait)?;
     let books = guard.look(clock::now_ms())?;
-    let mut on_its_way: HashSet<Identity> = books.pending.iter().map(Entry::identity).collect();
+    let mut on_its_way: HashSet<Identity> = books.pending.into_iter().map(|queued| queued.identity).collect();
     let mut gone = HashSet::new();
     let current = guard.path("current.jsonl");
     for record in guard.rejected()? {

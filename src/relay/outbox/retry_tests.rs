@@ -30,9 +30,14 @@ fn counters(dir: &Path) -> [u64; 5] {
 fn work(dir: &Path, fate: impl Fn(&Entry) -> Fate) -> Vec<Entry> {
     let guard = guard(dir);
     let mut ledger = Ledger::open(&guard).unwrap();
-    let mut found = ledger.pending(&guard, 0).unwrap();
+    let mut found = Vec::new();
+    for number in ledger.known() {
+        found.extend(ledger.pending(&guard, number, 0).unwrap());
+    }
     ledger.seal(&guard).unwrap();
-    found.extend(ledger.adopt(&guard, 0).unwrap());
+    while let Some(arrived) = ledger.adopt_next(&guard, 0).unwrap() {
+        found.extend(arrived);
+    }
     // As the worker does: what was taken in is saved before any of it is sent.
     ledger.save(&guard).unwrap();
     for located in &found {
@@ -184,7 +189,7 @@ fn a_crash_between_any_two_file_operations_of_the_worker_that_takes_it_in_repeat
         let guard = guard(dir.path());
         let mut ledger = Ledger::open(&guard).unwrap();
         ledger.seal(&guard).unwrap();
-        ledger.adopt(&guard, 0).unwrap();
+        ledger.adopt_next(&guard, 0).unwrap();
         ledger.save(&guard).unwrap();
     }
     let after = disk(dir.path());

@@ -34,9 +34,14 @@ fn evicted_for(dir: &Path) -> Vec<(String, u64)> {
 fn open(dir: &Path) -> (Ledger, Vec<Located>) {
     let guard = guard(dir);
     let mut ledger = Ledger::open(&guard).unwrap();
-    let mut found = ledger.pending(&guard, 0).unwrap();
+    let mut found = Vec::new();
+    for number in ledger.known() {
+        found.extend(ledger.pending(&guard, number, 0).unwrap());
+    }
     ledger.seal(&guard).unwrap();
-    found.extend(ledger.adopt(&guard, 0).unwrap());
+    while let Some(arrived) = ledger.adopt_next(&guard, 0).unwrap() {
+        found.extend(arrived);
+    }
     (ledger, found)
 }
 
@@ -59,6 +64,19 @@ fn entries_come_back_in_order_and_to_the_byte() {
     let line = ledger.line(found[1].key, found[1].offset, found[1].len).unwrap();
     assert_eq!(Entry::parse(&line).unwrap().body.get(), sample("b", ORIGIN).body.get());
     assert!(contains(dir.path(), "c", WAIT).unwrap() && !contains(dir.path(), "d", WAIT).unwrap());
+}
+
+#[test]
+fn segments_are_taken_in_one_at_a_time_so_that_a_full_outbox_does_not_fill_the_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut ledger = open(dir.path()).0;
+    for id in ["a", "b"] {
+        queue(dir.path(), &[id]);
+        ledger.seal(&guard(dir.path())).unwrap();
+    }
+    let guard = guard(dir.path());
+    let mut next = || ledger.adopt_next(&guard, 0).unwrap().map(|found| ids(&found).join(","));
+    assert_eq!([next(), next(), next()], [Some("a".to_owned()), Some("b".to_owned()), None]);
 }
 
 #[test]
