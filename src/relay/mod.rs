@@ -7,6 +7,7 @@
 pub mod backoff;
 pub mod classify;
 mod credentials;
+mod delivery;
 mod dispatch;
 pub mod outbox;
 mod queue;

@@ -4,6 +4,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use super::disk::{self, Access};
+
 /// Makes `options` create files that only the owner can read.
 pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
@@ -49,18 +51,16 @@ pub fn open_append(path: &Path) -> io::Result<File> {
 /// When any step fails; the old content then stands.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = temporary_beside(path);
-    let written = write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    let written = write_new(&temporary, bytes).and_then(|()| disk::rename(&temporary, path));
     if written.is_err() {
         // The error that matters is the one already in hand.
-        drop(fs::remove_file(&temporary));
+        drop(disk::remove_file(&temporary));
     }
     written
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    let mut file = private(&mut options).open(path)?;
+    let mut file = disk::open(path, Access::Create)?;
     file.write_all(bytes)?;
     file.sync_data()
 }

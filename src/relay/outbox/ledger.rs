@@ -41,7 +41,7 @@ pub(super) fn read_state(guard: &Guard) -> Result<Option<State>, Error> {
     }
     let path = guard.path("state.json");
     let bytes = files::read(&path).map_err(|error| Error::io(&path, error))?;
-    if bytes.is_empty() && !path.exists() {
+    if bytes.is_empty() && !files::exists(&path) {
         return Ok(Some(State::default()));
     }
     match serde_json::from_slice::<Versioned>(&bytes) {

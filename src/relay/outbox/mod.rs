@@ -185,7 +185,7 @@ pub(super) fn has_pending(data_dir: &Path) -> bool {
 /// What a waiting worker looks at, without the lock: the length of `current.jsonl`, and whether it is asked to leave.
 pub(super) fn signs(data_dir: &Path) -> (u64, bool) {
     let dir = data_dir.join("outbox");
-    (files::len(&dir.join("current.jsonl")), dir.join(gate::HANDOVER).exists())
+    (files::len(&dir.join("current.jsonl")), files::exists(&dir.join(gate::HANDOVER)))
 }
 
 /// `outbox.lock`, held.
