@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{self, Access};
 
+/// How the names of temporary files end.
+const TEMPORARY: &str = ".tmp";
+
 /// Makes `options` create files that only the owner can read.
 pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
@@ -67,8 +70,17 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn temporary_beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}-{:08x}.tmp", std::process::id(), fastrand::u32(..)));
+    name.push(format!(".{}-{:08x}{TEMPORARY}", std::process::id(), fastrand::u32(..)));
     path.with_file_name(name)
+}
+
+/// Removes from `dir` what [`write_atomic`] left where it was killed. The caller sees to it that nobody is in the middle
+/// of one. What cannot be removed stays.
+pub fn remove_temporaries(dir: &Path) {
+    let names = disk::names(dir).unwrap_or_default();
+    for name in names.iter().filter(|name| name.as_encoded_bytes().ends_with(TEMPORARY.as_bytes())) {
+        drop(disk::remove_file(&dir.join(name)));
+    }
 }
 
 /// Reads a regular file of at most `limit` bytes; `None` when it does not exist.

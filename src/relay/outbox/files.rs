@@ -97,6 +97,11 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     files::write_atomic(path, bytes)
 }
 
+/// Removes what killed processes left of [`replace`]: nobody is in the middle of one, as that takes the lock.
+pub(super) fn remove_temporaries(dir: &Path) {
+    files::remove_temporaries(dir);
+}
+
 /// Writes a small hint file in place: losing or tearing it costs a needless start, never a record.
 pub(super) fn write_hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
     disk::open(path, Access::Overwrite)?.write_all(bytes)

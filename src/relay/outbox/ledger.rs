@@ -69,6 +69,7 @@ impl Ledger {
             }
         };
         state.version = state::VERSION;
+        files::remove_temporaries(guard.dir());
         Ok(Self { dir: guard.dir().to_path_buf(), state, unsaved: Vec::new() })
     }
 

@@ -137,7 +137,7 @@ pub fn enqueue(data_dir: &Path, entry: &Entry, wait: Duration) -> Result<(), Err
 }
 
 /// Seals the current file and, if the outbox is over its cap and no worker is there to do it, evicts.
-fn make_room(guard: &Guard) -> Result<(), Error> {
+pub(super) fn make_room(guard: &Guard) -> Result<(), Error> {
     let known_through = ledger::read_state(guard)?.unwrap_or_default().known_through;
     guard.seal(known_through)?;
     let present = files::segments(guard.dir()).map_err(|error| Error::io(guard.dir(), error))?;

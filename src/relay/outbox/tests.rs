@@ -199,6 +199,17 @@ fn the_oldest_segments_make_room() {
 }
 
 #[test]
+fn what_a_worker_left_that_was_killed_while_it_saved_is_removed_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    queue(dir.path(), &["a"]);
+    let left = dir.path().join("outbox/state.json.4242-0a1b2c3d.tmp");
+    fs::write(&left, b"{\"version\":1").unwrap();
+    Ledger::open(&guard(dir.path())).unwrap();
+    assert!(!left.exists());
+    assert_eq!(counters(dir.path()), [1, 0, 0, 0, 1]);
+}
+
+#[test]
 fn a_held_lock_is_an_error_within_the_wait() {
     let dir = tempfile::tempdir().unwrap();
     let _held = guard(dir.path());

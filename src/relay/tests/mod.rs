@@ -1,6 +1,7 @@
 //! The worker against real servers on loopback.
 
 mod life;
+mod model;
 mod supersede;
 
 use std::io::Read;
