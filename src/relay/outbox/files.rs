@@ -28,6 +28,11 @@ pub(super) fn append_line(path: &Path, line: &[u8]) -> io::Result<u64> {
     Ok(before + bytes.len() as u64)
 }
 
+/// What was written to `path` survives the loss of power from here on.
+pub(super) fn sync(path: &Path) -> io::Result<()> {
+    disk::open(path, Access::Append)?.sync_data()
+}
+
 fn last_byte(file: &mut File) -> io::Result<u8> {
     let mut byte = [0];
     file.seek(SeekFrom::End(-1))?;

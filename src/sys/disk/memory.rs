@@ -181,6 +181,11 @@ impl Content {
         let length = if random.bool() { kept } else { random.usize(kept..=self.now.len()) };
         self.now.truncate(kept);
         self.now.resize(length, 0);
+        if kept > from && random.u8(..4) == 0 {
+            // A block that was not written back before those behind it.
+            let hole = random.usize(from..kept);
+            self.now[hole..random.usize(hole..kept)].fill(0);
+        }
         self.synced.clone_from(&self.now);
     }
 }

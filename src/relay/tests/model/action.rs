@@ -1,10 +1,22 @@
 //! What can happen, as values that shrink and can be read.
 
+use std::fmt;
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
 use crate::sys::disk::memory::Crash;
+
+/// What happens, in order; shown one to a line.
+#[derive(Clone)]
+pub(super) struct Story(pub(super) Vec<Action>);
+
+impl fmt::Debug for Story {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|action| write!(out, "\n  {}", format!("{action:?}")))
+    }
+}
 
 /// One thing that happens.
 #[derive(Debug, Clone)]
@@ -117,13 +129,13 @@ pub(super) enum Body {
 const YEARS_10_MS: i64 = 10 * 365 * 86_400_000;
 
 /// Sequences without a loss of power.
-pub(super) fn actions() -> impl Strategy<Value = Vec<Action>> {
-    vec(action(), 1..40)
+pub(super) fn stories() -> impl Strategy<Value = Story> {
+    vec(action(), 1..40).prop_map(Story)
 }
 
 /// Sequences with losses of power.
-pub(super) fn actions_without_power() -> impl Strategy<Value = Vec<Action>> {
-    vec(prop_oneof![6 => action(), 1 => any::<u64>().prop_map(Action::LosePower)], 1..40)
+pub(super) fn stories_with_power_loss() -> impl Strategy<Value = Story> {
+    vec(prop_oneof![6 => action(), 1 => any::<u64>().prop_map(Action::LosePower)], 1..40).prop_map(Story)
 }
 
 fn action() -> impl Strategy<Value = Action> {

@@ -44,6 +44,8 @@ pub(super) struct Server {
     /// Those that need not be taken in: refused, or failed so often that they may be given up.
     pub(super) refused: HashSet<usize>,
     pub(super) said: HashMap<usize, Said>,
+    /// Answers that said delivered, ever.
+    pub(super) deliveries: u64,
     pub(super) token: u8,
 }
 
@@ -90,6 +92,7 @@ impl Server {
             Some(true) => {
                 self.stored.insert(number);
                 said.delivered += 1;
+                self.deliveries += 1;
             }
             Some(false) => {
                 self.refused.insert(number);

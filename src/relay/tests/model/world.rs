@@ -31,7 +31,7 @@ pub(super) struct World {
     pub(super) now_ms: i64,
     token: u8,
     /// What hooks recorded, and how far it was handed on.
-    journal: Vec<(usize, Entry)>,
+    pub(super) journal: Vec<Entry>,
     cursor: usize,
     /// What was in `state.json` before one of a newer version.
     ours: Option<Option<Vec<u8>>>,
@@ -123,15 +123,15 @@ impl World {
             self.queue(&entry).ok();
             return;
         }
-        self.journal.push((number, entry));
-        self.hand_on();
+        self.journal.push(entry);
+        self.hand_on(self.journal.len() - 1);
     }
 
-    /// As `economics::handoff`: what lies behind the cursor and is not the newest may be queued already.
-    pub(super) fn hand_on(&mut self) {
+    /// As `economics::handoff`: what lies behind the cursor and was not recorded just now may be queued already.
+    pub(super) fn hand_on(&mut self, fresh_from: usize) {
         for at in self.cursor..self.journal.len() {
-            let entry = self.journal[at].1.clone();
-            let left_behind = at + 1 < self.journal.len();
+            let entry = self.journal[at].clone();
+            let left_behind = at < fresh_from;
             if left_behind && outbox::contains(&self.dir, &entry.id, WAIT).unwrap() {
                 continue;
             }
