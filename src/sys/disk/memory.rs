@@ -38,6 +38,8 @@ struct Memory {
     /// How many bytes all files may have together.
     capacity: Option<u64>,
     crash: Option<Crash>,
+    /// What a byte counts where a file's length is asked for.
+    weight: u64,
 }
 
 /// A crash to come.
@@ -62,7 +64,7 @@ fn with<T>(act: impl FnOnce(&mut Memory) -> T) -> T {
 
 /// Puts an empty disk in the place of all files under `root`, for this thread. Locks and folders stay real.
 pub(crate) fn mount(root: &Path) -> Mounted {
-    let memory = Memory { root: root.to_path_buf(), ..Memory::default() };
+    let memory = Memory { root: root.to_path_buf(), weight: 1, ..Memory::default() };
     MOUNTED.with_borrow_mut(|mounted| assert!(mounted.replace(memory).is_none(), "mounted twice"));
     Mounted(())
 }
@@ -91,6 +93,12 @@ impl Mounted {
     /// Disarms it.
     pub(crate) fn no_crash(&self) {
         with(|memory| memory.crash = None);
+    }
+
+    /// Lets every byte count for so many where a file's length is asked for, so that a limit of megabytes is reached with
+    /// little.
+    pub(crate) fn weigh(&self, weight: u64) {
+        with(|memory| memory.weight = weight);
     }
 
     /// Leaves room for `bytes` more.

@@ -175,8 +175,8 @@ fn loss() -> impl Strategy<Value = Loss> {
 
 fn run() -> impl Strategy<Value = Run> {
     let late = prop_oneof![2 => Just(vec![]), 1 => vec(emit(), 1..4)];
-    (vec(answer(), 0..12), late, any::<bool>(), any::<bool>(), any::<bool>(), 0..3000_u16, any::<bool>()).prop_map(
-        |(script, late, rotates, lingers, eager, latency, shuffles)| Run {
+    (vec(answer(), 0..12), late, any::<bool>(), any::<bool>(), any::<bool>(), 0..3000_u16, any::<bool>())
+        .prop_map(|(script, late, rotates, lingers, eager, latency, shuffles)| Run {
             script,
             late,
             rotates,
@@ -184,8 +184,7 @@ fn run() -> impl Strategy<Value = Run> {
             eager,
             latency,
             shuffles,
-        },
-    )
+        })
 }
 
 fn answer() -> impl Strategy<Value = Answer> {

@@ -13,7 +13,7 @@ use crate::relay::Status;
 /// What was queued since the state began.
 #[derive(Debug, Default)]
 pub(super) struct Books {
-    enqueued: u64,
+    pub(super) enqueued: u64,
     torn: u64,
     /// How many whole lines hold each record.
     whole: BTreeMap<usize, u64>,
@@ -43,9 +43,14 @@ impl Books {
     pub(super) fn check(&self, server: &Server, status: &Status) {
         assert_eq!(status.enqueued, self.enqueued, "enqueued");
         let bounds = self.bounds(server, status.pending == 0);
-        let counted = [("delivered", status.delivered), ("rejected", status.rejected), ("evicted", status.evicted)];
+        let counted =
+            [("delivered", status.delivered), ("rejected", status.rejected), ("evicted", status.evicted)];
         for ((what, count), bounds) in counted.into_iter().zip(bounds) {
-            assert!(bounds.contains(&count), "{what} {count}, not {bounds:?}: {status:#?}\n{self:?}\n{:?}", server.said);
+            assert!(
+                bounds.contains(&count),
+                "{what} {count}, not {bounds:?}: {status:#?}\n{self:?}\n{:?}",
+                server.said
+            );
         }
         assert_eq!(status.evicted, status.superseded, "nothing had to make room");
     }

@@ -16,14 +16,21 @@ mod world;
 use std::path::Path;
 
 use proptest::prelude::*;
-use proptest::test_runner::Config;
 
 use action::{Emit, Lot, Run, Story};
 use world::World;
 
 /// One run of a worker that has all the time it needs, with a server that is well.
 fn fair_run() -> Run {
-    Run { script: vec![], late: vec![], rotates: false, lingers: true, eager: false, latency: 1, shuffles: false }
+    Run {
+        script: vec![],
+        late: vec![],
+        rotates: false,
+        lingers: true,
+        eager: false,
+        latency: 1,
+        shuffles: false,
+    }
 }
 
 const HOUR_MS: i64 = 3_600_000;
@@ -46,21 +53,23 @@ fn drain(world: &mut World) {
 
 /// What holds after every sequence.
 fn check_idle(world: &mut World) {
-    for (number, issued) in world.server.issued.iter().enumerate() {
-        let done = world.server.stored.contains(&number) || world.server.refused.contains(&number);
-        assert!(done || issued.claim.is_some(), "record {number} was lost");
+    assert_eq!(world.lost(), 0, "records were lost");
+    check_fresh(world);
+    let known =
+        ["current.jsonl", "gate", "handover", "rejected.jsonl", "starting", "state.json", "state.json.bad"];
+    for path in world.disk.paths() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(known.contains(&name), "{name} is left behind");
     }
+}
+
+fn check_fresh(world: &mut World) {
     // Whatever an origin was left alone for is over by then.
     world.now_ms += HOUR_MS;
     let fresh = world.server.issued.len();
     world.emit(Emit::Fact(Lot::Accepted));
     world.flush(&fair_run());
-    assert!(world.server.stored.contains(&fresh), "a fresh record does not get through");
-    let known = ["current.jsonl", "gate", "handover", "rejected.jsonl", "starting", "state.json", "state.json.bad"];
-    for path in world.disk.paths() {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        assert!(known.contains(&name), "{name} is left behind");
-    }
+    assert!(world.server.is_done_with(fresh), "a fresh record does not get through");
 }
 
 fn conserves(world: &World) {
@@ -86,8 +95,7 @@ fn process_crashes(dir: &Path, story: &Story) {
     world.books.check(&world.server, &status);
     assert_eq!(status.rejected_kept, status.rejected, "what is rejected is kept");
     for number in world.books.latest_claims(&world.server) {
-        let done = world.server.stored.contains(&number) || world.server.refused.contains(&number);
-        assert!(done, "claim {number} was lost");
+        assert!(world.server.is_done_with(number), "claim {number} was lost");
     }
 }
 
@@ -105,9 +113,45 @@ fn power_losses(dir: &Path, story: &Story) {
     assert_eq!(status.rejected_kept, status.rejected, "what is rejected is kept");
 }
 
-proptest! {
-    #![proptest_config(Config { cases: 256, ..Config::default() })]
+/// A byte counts for so many, which brings the cap of the outbox to about twenty records.
+const WEIGHT: u64 = 10_000;
+const CAP: u64 = 64 * 1024 * 1024;
+const REJECTED_CAP: u64 = 8 * 1024 * 1024;
+/// More than a line of these tests has; a rejected one is JSON in JSON, and a NUL is six characters of that.
+const LINE: u64 = 400 * WEIGHT;
 
+fn short_of_room(dir: &Path, story: &Story) {
+    let mut world = World::new(dir);
+    world.disk.weigh(WEIGHT);
+    for action in &story.0 {
+        world.act(action);
+        conserves(&world);
+        if let Some(status) = world.status() {
+            assert_eq!(status.enqueued, world.books.enqueued, "enqueued");
+        }
+        bounded(&world);
+    }
+    drain(&mut world);
+    conserves(&world);
+    bounded(&world);
+    let status = world.status().unwrap();
+    let made_room = status.evicted - status.superseded;
+    assert!(u64::try_from(world.lost()).unwrap() <= made_room, "{} lost: {status:#?}", world.lost());
+    check_fresh(&mut world);
+}
+
+/// What a worker that is not there cannot have taken is one full file and one that grew full since.
+fn bounded(world: &World) {
+    let size = |bytes: &[u8]| bytes.len() as u64 * WEIGHT;
+    let current = size(&world.current());
+    assert!(current <= CAP + LINE, "current file of {current}");
+    let sealed: u64 = world.segments().iter().map(|bytes| size(bytes)).sum();
+    assert!(sealed <= 2 * CAP + LINE, "segments of {sealed}");
+    let rejected = size(&world.read("rejected.jsonl"));
+    assert!(rejected <= REJECTED_CAP + 6 * LINE, "rejected of {rejected}");
+}
+
+proptest! {
     #[test]
     fn every_promise_holds_however_processes_die(story in action::stories()) {
         let dir = tempfile::tempdir().unwrap();
@@ -118,5 +162,11 @@ proptest! {
     fn what_is_synced_holds_through_every_loss_of_power(story in action::stories_with_power_loss()) {
         let dir = tempfile::tempdir().unwrap();
         power_losses(dir.path(), &story);
+    }
+
+    #[test]
+    fn every_bound_is_kept_where_room_is_short(story in action::stories()) {
+        let dir = tempfile::tempdir().unwrap();
+        short_of_room(dir.path(), &story);
     }
 }

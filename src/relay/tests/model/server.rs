@@ -40,9 +40,9 @@ pub(super) struct Server {
     pub(super) issued: Vec<Issued>,
     by_body: HashMap<String, usize>,
     /// Those that were ever taken in.
-    pub(super) stored: HashSet<usize>,
+    stored: HashSet<usize>,
     /// Those that need not be taken in: refused, or failed so often that they may be given up.
-    pub(super) refused: HashSet<usize>,
+    refused: HashSet<usize>,
     pub(super) said: HashMap<usize, Said>,
     /// Answers that said delivered, ever.
     pub(super) deliveries: u64,
@@ -67,6 +67,11 @@ impl Server {
     pub(super) fn identity(&self, body: &str) -> String {
         let number = self.number_of(body).expect("issued");
         self.issued[number].claim.map_or_else(|| format!("r{number}"), |(pair, _)| format!("pair-{pair}"))
+    }
+
+    /// Whether a record was taken in, or need not be.
+    pub(super) fn is_done_with(&self, number: usize) -> bool {
+        self.stored.contains(&number) || self.refused.contains(&number)
     }
 
     /// Answers a request.

@@ -65,6 +65,13 @@ impl World {
         }
     }
 
+    /// How many facts the server neither took in nor refused. Claims may be superseded.
+    pub(super) fn lost(&self) -> usize {
+        let facts =
+            (0..self.server.issued.len()).filter(|&number| self.server.issued[number].claim.is_none());
+        facts.filter(|&number| !self.server.is_done_with(number)).count()
+    }
+
     pub(super) fn act(&mut self, action: &Action) {
         match action {
             Action::Emit(emit) => self.emit(*emit),
@@ -157,13 +164,27 @@ impl World {
         done.and_then(Result::ok).ok_or(())
     }
 
-    fn current(&self) -> Vec<u8> {
-        self.disk.read(&self.file("current.jsonl")).unwrap_or_default()
+    pub(super) fn current(&self) -> Vec<u8> {
+        self.read("current.jsonl")
+    }
+
+    pub(super) fn read(&self, name: &str) -> Vec<u8> {
+        self.disk.read(&self.file(name)).unwrap_or_default()
+    }
+
+    /// The bytes of all segments.
+    pub(super) fn segments(&self) -> Vec<Vec<u8>> {
+        let mut paths = self.disk.paths();
+        paths.retain(|path| {
+            path.file_stem().is_some_and(|stem| stem.to_str().unwrap().parse::<u64>().is_ok())
+        });
+        paths.iter().filter_map(|path| self.disk.read(path)).collect()
     }
 
     fn emit_too_large(&mut self) {
         let mut entry = sample("too-large", ORIGIN);
-        entry.body = serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(MAX_BODY))).unwrap();
+        entry.body =
+            serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(MAX_BODY))).unwrap();
         assert!(matches!(enqueue(&self.dir, &entry, WAIT), Err(Error::TooLarge { .. })));
     }
 
@@ -214,13 +235,8 @@ impl World {
     /// What is in the files now is all that new books can know of.
     fn begin_books(&mut self) {
         self.server.said.clear();
-        let is_segment = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem.to_str().unwrap().parse::<u64>().is_ok());
-        let mut paths = self.disk.paths();
-        paths.retain(is_segment);
-        paths.push(self.file("current.jsonl"));
-        let contents = paths.iter().filter_map(|path| self.disk.read(path));
         self.books = Books::default();
-        for content in contents.collect::<Vec<_>>() {
+        for content in self.segments().into_iter().chain([self.current()]) {
             self.books.appended(&self.server, b"", &content);
         }
     }
@@ -273,7 +289,13 @@ impl World {
         }
     }
 
-    fn drive(&mut self, delivery: &mut Delivery<'_>, run: &Run, script: &mut VecDeque<Answer>, until_ms: i64) {
+    fn drive(
+        &mut self,
+        delivery: &mut Delivery<'_>,
+        run: &Run,
+        script: &mut VecDeque<Answer>,
+        until_ms: i64,
+    ) {
         delivery.reload_credentials();
         let mut in_flight: VecDeque<(Key, String, Result<Reply, NoAnswer>)> = VecDeque::new();
         loop {

@@ -124,7 +124,10 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
 
 /// As [`real::len`].
 pub fn len(path: &Path) -> io::Result<u64> {
-    let found = on(path, |memory| memory.inode(path).map(|inode| memory.files[inode].now.len() as u64));
+    let found = on(path, |memory| {
+        let inode = memory.inode(path)?;
+        Ok(memory.files[inode].now.len() as u64 * memory.weight)
+    });
     found.unwrap_or_else(|| real::len(path))
 }
 
