@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 
 use super::*;
+use crate::sys::disk::memory;
 
 const WAIT: Duration = Duration::from_secs(5);
 const ORIGIN: &str = "http://localhost:1";
@@ -85,6 +86,25 @@ fn invariant_3_numbers_are_never_used_twice() {
         assert!(files::segments(&dir.path().join("outbox")).unwrap().is_empty());
     }
     assert_eq!(counters(dir.path()), [3, 3, 0, 0, 0]);
+}
+
+#[test]
+fn invariant_3_a_loss_of_power_moves_no_line_to_anothers_number() {
+    for seed in 0..300 {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = memory::mount(dir.path());
+        queue(dir.path(), &["a", "b", "c"]);
+        let (mut ledger, found) = open(dir.path());
+        ledger.state.settle(found[1].key, Fate::Delivered);
+        ledger.save(&guard(dir.path())).unwrap();
+        disk.lose_power(seed);
+        let is_there = contains(dir.path(), "c", WAIT).unwrap();
+        let (_, found) = open(dir.path());
+        assert!(
+            ids(&found).contains(&"c") || !is_there,
+            "seed {seed}: what was not delivered is taken for it"
+        );
+    }
 }
 
 #[test]
