@@ -79,7 +79,8 @@ fn temporary_beside(path: &Path) -> PathBuf {
 pub fn remove_temporaries(dir: &Path) {
     let names = disk::names(dir).unwrap_or_default();
     for name in names.iter().filter(|name| name.as_encoded_bytes().ends_with(TEMPORARY.as_bytes())) {
-        drop(disk::remove_file(&dir.join(name)));
+        let path = dir.join(name);
+        drop(disk::remove_file(path.as_path()));
     }
 }
 

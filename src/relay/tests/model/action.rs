@@ -14,7 +14,7 @@ pub(super) struct Story(pub(super) Vec<Action>);
 
 impl fmt::Debug for Story {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|action| write!(out, "\n  {}", format!("{action:?}")))
+        self.0.iter().try_for_each(|action| write!(out, "\n  {action:?}"))
     }
 }
 
@@ -52,6 +52,8 @@ pub(super) enum Action {
 pub(super) enum Emit {
     /// A fact that adds up, and what the server will say of it when it is well.
     Fact(Lot),
+    /// A record whose id others have too.
+    Twin,
     /// A liveness record of a pair, dated so many seconds after the first.
     Claim { pair: u8, at: u8, release: bool },
 }
@@ -130,12 +132,12 @@ const YEARS_10_MS: i64 = 10 * 365 * 86_400_000;
 
 /// Sequences without a loss of power.
 pub(super) fn stories() -> impl Strategy<Value = Story> {
-    vec(action(), 1..40).prop_map(Story)
+    vec(action(), 1..24).prop_map(Story)
 }
 
 /// Sequences with losses of power.
 pub(super) fn stories_with_power_loss() -> impl Strategy<Value = Story> {
-    vec(prop_oneof![6 => action(), 1 => any::<u64>().prop_map(Action::LosePower)], 1..40).prop_map(Story)
+    vec(prop_oneof![6 => action(), 1 => any::<u64>().prop_map(Action::LosePower)], 1..24).prop_map(Story)
 }
 
 fn action() -> impl Strategy<Value = Action> {
@@ -159,6 +161,7 @@ fn emit() -> impl Strategy<Value = Emit> {
         8 => Just(Emit::Fact(Lot::Accepted)),
         1 => Just(Emit::Fact(Lot::Refused)),
         1 => Just(Emit::Fact(Lot::Poison)),
+        2 => Just(Emit::Twin),
         3 => (0..2_u8, 0..4_u8, any::<bool>()).prop_map(|(pair, at, release)| Emit::Claim { pair, at, release }),
     ]
 }

@@ -26,7 +26,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 impl Books {
     /// The current file grew from `before` to `after`. Returns by how many lines.
     pub(super) fn appended(&mut self, server: &Server, before: &[u8], after: &[u8]) -> usize {
-        assert!(after.starts_with(before), "{after:?} is not {before:?} and more");
+        assert!(after.starts_with(before), "an append changes what was there");
         let old = lines(before).len();
         let added = lines(after).split_off(old);
         for line in &added {

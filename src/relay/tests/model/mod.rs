@@ -1,12 +1,14 @@
 //! The relay against a model of it (DESIGN §4, §9): any sequence of what can happen to hooks, workers, disk, clock,
 //! token and server; then all is healed, and what was promised must hold. The outbox, the books and what decides about
-//! sending are the product's own, on a disk in memory.
+//! sending are the product's own, on a disk in memory; what was queued and what can have become of it is counted here,
+//! from the bytes of the files and the answers of the server.
 //!
-//! Two kinds of crash. A *process* dies between any two changes to the disk, or in one: every promise holds. The
-//! *power* fails: what was not synced is lost in part; the books can still be opened and add up, they count nothing as
-//! delivered that was not, and what is still in the journal reaches the server.
+//! - A *process* dies between any two changes to the disk, or in one: every promise holds.
+//! - The *power* fails: what was not synced is lost in part. The books can still be opened and add up, count nothing as
+//!   delivered that was not, and what the hook finds again in the journal reaches the server.
+//! - Room is short: what leaves to make room is counted, and every bound is kept.
 //!
-//! `PROPTEST_CASES` sets the number of sequences.
+//! `PROPTEST_CASES` sets the number of sequences of each.
 
 mod action;
 mod books;

@@ -10,6 +10,7 @@ use crate::relay::transport::{NoAnswer, Reply};
 /// A record that a hook issued. Its place in the list of all is its name.
 #[derive(Debug, Clone)]
 pub(super) struct Issued {
+    pub(super) id: String,
     pub(super) body: String,
     pub(super) lot: Lot,
     /// Of a liveness record: its pair, and where it stands in it.
@@ -61,12 +62,6 @@ impl Server {
     /// The record with exactly this body.
     pub(super) fn number_of(&self, body: &str) -> Option<usize> {
         self.by_body.get(body).copied()
-    }
-
-    /// What the Console tells it from others by.
-    pub(super) fn identity(&self, body: &str) -> String {
-        let number = self.number_of(body).expect("issued");
-        self.issued[number].claim.map_or_else(|| format!("r{number}"), |(pair, _)| format!("pair-{pair}"))
     }
 
     /// Whether a record was taken in, or need not be.

@@ -5,6 +5,8 @@ use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde::de::IgnoredAny;
+
 use super::action::{Action, Answer, Emit, Loss, Lot, Run, Torn};
 use super::books::Books;
 use super::server::{Issued, Server, token};
@@ -31,10 +33,12 @@ pub(super) struct World {
     pub(super) now_ms: i64,
     token: u8,
     /// What hooks recorded, and how far it was handed on.
-    pub(super) journal: Vec<Entry>,
+    pub(super) journal: Vec<(usize, Entry)>,
     cursor: usize,
     /// What was in `state.json` before one of a newer version.
     ours: Option<Option<Vec<u8>>>,
+    /// Whether somebody ever wrote a state that is none.
+    broke_state: bool,
 }
 
 impl World {
@@ -51,6 +55,7 @@ impl World {
             journal: Vec::new(),
             cursor: 0,
             ours: None,
+            broke_state: false,
         }
     }
 
@@ -65,11 +70,9 @@ impl World {
         }
     }
 
-    /// How many facts the server neither took in nor refused. Claims may be superseded.
+    /// How many facts of the journal the server neither took in nor refused.
     pub(super) fn lost(&self) -> usize {
-        let facts =
-            (0..self.server.issued.len()).filter(|&number| self.server.issued[number].claim.is_none());
-        facts.filter(|&number| !self.server.is_done_with(number)).count()
+        self.journal.iter().filter(|(number, _)| !self.server.is_done_with(*number)).count()
     }
 
     pub(super) fn act(&mut self, action: &Action) {
@@ -87,8 +90,13 @@ impl World {
             Action::FreeDisk => self.disk.free(),
             Action::LosePower(seed) => {
                 self.disk.lose_power(*seed);
+                let state = self.disk.read(&self.file("state.json"));
+                let is_whole = state.is_none_or(|bytes| serde_json::from_slice::<IgnoredAny>(&bytes).is_ok());
+                assert!(is_whole || self.broke_state, "a loss of power leaves a torn state");
                 // What is gone from the outbox is to be queued again from the journal.
                 self.cursor = 0;
+                // A state that was set aside is of a later time than the names now are.
+                self.ours = self.ours.take().map(|_| None);
             }
         }
     }
@@ -109,35 +117,35 @@ impl World {
     /// A hook: the record goes to the journal, and from there to the outbox.
     pub(super) fn emit(&mut self, emit: Emit) {
         let number = self.server.issued.len();
-        let mut entry = sample(&format!("r{number}"), ORIGIN);
-        let (lot, claim) = match emit {
-            Emit::Fact(lot) => (lot, None),
-            Emit::Claim { pair, at, release } => (Lot::Accepted, Some((pair, (at, release)))),
-        };
-        let body = match claim {
-            None => format!(r#"{{"run_id":"r{number}", "cost":1.10,"name":"é\u0041"}}"#),
-            Some((pair, (at, release))) => {
-                entry.id = format!("pair-{pair}");
-                "liveness".clone_into(&mut entry.kind);
-                let verb = if release { "release" } else { "heartbeat" };
-                format!(r#"{{"type":"{verb}","at":"2026-07-01T10:00:0{at}Z","n":{number}}}"#)
+        let (id, lot, claim) = match emit {
+            Emit::Fact(lot) => (format!("r{number}"), lot, None),
+            Emit::Twin => ("twin".to_owned(), Lot::Accepted, None),
+            Emit::Claim { pair, at, release } => {
+                (format!("pair-{pair}"), Lot::Accepted, Some((pair, (at, release))))
             }
         };
-        entry.body = Entry::body(&body).unwrap();
-        self.server.expect(Issued { body, lot, claim });
-        if claim.is_some() {
-            // A claim that cannot be queued is not queued later: the next one says more.
-            self.queue(&entry).ok();
-            return;
+        let mut entry = sample(&id, ORIGIN);
+        let mut body = format!(r#"{{"run_id":"{id}", "n":{number},"cost":1.10,"name":"é\u0041"}}"#);
+        if let Some((_, (at, release))) = claim {
+            "liveness".clone_into(&mut entry.kind);
+            let verb = if release { "release" } else { "heartbeat" };
+            body = format!(r#"{{"type":"{verb}","at":"2026-07-01T10:00:0{at}Z","n":{number}}}"#);
         }
-        self.journal.push(entry);
-        self.hand_on(self.journal.len() - 1);
+        entry.body = Entry::body(&body).unwrap();
+        self.server.expect(Issued { id, body, lot, claim });
+        if matches!(emit, Emit::Fact(_)) {
+            self.journal.push((number, entry));
+            self.hand_on(self.journal.len() - 1);
+        } else {
+            // What cannot be queued now is not queued later.
+            self.queue(&entry).ok();
+        }
     }
 
     /// As `economics::handoff`: what lies behind the cursor and was not recorded just now may be queued already.
     pub(super) fn hand_on(&mut self, fresh_from: usize) {
         for at in self.cursor..self.journal.len() {
-            let entry = self.journal[at].clone();
+            let entry = self.journal[at].1.clone();
             let left_behind = at < fresh_from;
             if left_behind && outbox::contains(&self.dir, &entry.id, WAIT).unwrap() {
                 continue;
@@ -158,7 +166,10 @@ impl World {
         let added = self.books.appended(&self.server, &before, &after);
         match done {
             Some(Ok(())) => assert_eq!(added, 1, "one line for one entry"),
-            Some(Err(_)) => assert!(before == after, "a failed append leaves {after:?} after {before:?}"),
+            Some(Err(_)) => {
+                let more = String::from_utf8_lossy(&after[before.len()..]);
+                assert!(more.is_empty(), "a failed append leaves {more:?}");
+            }
             None => assert!(added <= 1, "{added} lines for one entry"),
         }
         done.and_then(Result::ok).ok_or(())
@@ -229,6 +240,7 @@ impl World {
             },
         }
         self.ours = None;
+        self.broke_state = true;
         self.begin_books();
     }
 
@@ -304,10 +316,11 @@ impl World {
             {
                 let answer = script.pop_front().unwrap_or(Answer::Well);
                 let reply = self.server.receive(&parcel, answer);
-                in_flight.push_back((parcel.key, self.server.identity(&parcel.body), reply));
+                let number = self.server.number_of(&parcel.body).unwrap();
+                in_flight.push_back((parcel.key, self.server.issued[number].id.clone(), reply));
             }
             assert!(in_flight.len() <= 4, "more than four in flight");
-            let identities: HashSet<_> = in_flight.iter().map(|(_, identity, _)| identity).collect();
+            let identities: HashSet<_> = in_flight.iter().map(|(_, id, _)| id).collect();
             assert_eq!(identities.len(), in_flight.len(), "one identity in flight twice");
             let landing = if run.shuffles { in_flight.pop_back() } else { in_flight.pop_front() };
             let Some((key, _, answer)) = landing.filter(|_| self.now_ms < until_ms) else { break };
