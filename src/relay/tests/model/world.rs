@@ -19,8 +19,9 @@ use crate::settings::env::Env;
 use crate::sys::disk::memory::{Mounted, mount, survive};
 
 const ORIGIN: &str = "http://localhost:1";
-/// Nobody else holds a lock.
-const WAIT: Duration = Duration::ZERO;
+/// Nobody else takes these locks, but a process that another test is just starting may have inherited one until it runs
+/// its program.
+const WAIT: Duration = Duration::from_secs(60);
 const WALL_MS: i64 = 30_000;
 /// A state that only a later version understands.
 const NEWER: &[u8] = br#"{"version":2,"what":"ever"}"#;
@@ -269,7 +270,7 @@ impl World {
         let (dir, started) = (self.dir.clone(), self.now_ms);
         let url = [("CONSOLE_URL", ORIGIN), ("CONSOLE_TELEMETRY_TOKEN", &token(self.token))];
         let env = Env::from_pairs(url);
-        let (lock, ledger) = enter(&dir, Instant::now())?.expect("no other worker");
+        let (lock, ledger) = enter(&dir, Instant::now() + WAIT)?.expect("no other worker");
         let mut delivery = Delivery::new(&env, ledger, 60_000, self.now_ms);
         if run.eager {
             delivery.forget_backoff();
