@@ -1,12 +1,14 @@
 //! The relay: the way of a record from the outbox to its sink (DESIGN §9).
 //!
 //! The hook side is [`outbox::enqueue`] and [`wake`]: an append and, if need be, the start of one detached process.
-//! Everything that touches the network is in the worker. `classify`, `backoff`, `queue` and `supersede` are pure; `transport` is the
-//! one HTTP client; `outbox` owns the files.
+//! Everything that touches the network is in the worker. `classify`, `backoff`, `queue` and `supersede` are pure; `delivery` decides
+//! and books with them, and knows neither network nor clock; `dispatch` and `worker` are the shell around it; `transport` is
+//! the one HTTP client; `outbox` owns the files.
 
 pub mod backoff;
 pub mod classify;
 mod credentials;
+mod delivery;
 mod dispatch;
 pub mod outbox;
 mod queue;

@@ -47,7 +47,7 @@ pub(super) fn read_state(guard: &Guard) -> Result<Option<State>, Error> {
     }
     let path = guard.path("state.json");
     let bytes = files::read(&path).map_err(|error| Error::io(&path, error))?;
-    if bytes.is_empty() && !path.exists() {
+    if bytes.is_empty() && !files::exists(&path) {
         return Ok(Some(State::default()));
     }
     match serde_json::from_slice::<Versioned>(&bytes) {
@@ -75,6 +75,7 @@ impl Ledger {
             }
         };
         state.version = state::VERSION;
+        files::remove_temporaries(guard.dir());
         Ok(Self::for_reading(guard, state))
     }
 

@@ -18,11 +18,12 @@
 //!    rejected entry back.
 //! 2. **One append.** An entry is one `write_all` of a line under `outbox.lock`. A torn tail gets a newline first, and is
 //!    a line too: it was enqueued, and becomes a rejection whose bytes are kept.
-//! 3. **Sealing is one rename.** A segment that `state.json` does not know is simply new. Its number is higher than any
-//!    that was ever known or is present, so a number never means two segments.
+//! 3. **Sealing is one rename**, of a file that was synced, so that its lines keep their places through a loss of power. A
+//!    segment that `state.json` does not know is simply new. Its number is higher than any that was ever known or is
+//!    present, so a number never means two segments.
 //! 4. **State first, then unlink.** A settled or evicted segment leaves `state.json` before its file goes. A file whose
 //!    number is not above `known_through` and that the state does not list is settled: it is unlinked, never read.
-//! 5. **Rejected first, then state.** A crash in between sends the record once more and may keep its line twice; the
+//! 5. **Rejected first, then state**, both synced. A crash in between sends the record once more and may keep its line twice; the
 //!    counter, which is part of the state, counts it once.
 //! 6. **A lost state loses no record.** Without a readable `state.json` every segment present is new: its records are
 //!    sent again (byte-equal, same identity) and counted from there.
@@ -155,7 +156,7 @@ fn append(guard: &Guard, entry: &Entry, line: &[u8]) -> Result<(), Error> {
 }
 
 /// Seals the current file and, if the outbox is over its cap and no worker is there to do it, evicts.
-fn make_room(guard: &Guard) -> Result<(), Error> {
+pub(super) fn make_room(guard: &Guard) -> Result<(), Error> {
     let known_through = ledger::read_state(guard)?.unwrap_or_default().known_through;
     guard.seal(known_through)?;
     let present = files::segments(guard.dir()).map_err(|error| Error::io(guard.dir(), error))?;
@@ -203,7 +204,7 @@ pub(super) fn has_pending(data_dir: &Path) -> bool {
 /// What a waiting worker looks at, without the lock: the length of `current.jsonl`, and whether it is asked to leave.
 pub(super) fn signs(data_dir: &Path) -> (u64, bool) {
     let dir = data_dir.join("outbox");
-    (files::len(&dir.join("current.jsonl")), dir.join(gate::HANDOVER).exists())
+    (files::len(&dir.join("current.jsonl")), files::exists(&dir.join(gate::HANDOVER)))
 }
 
 /// The books to look at.
@@ -258,7 +259,8 @@ impl Guard {
         Ok(lock.map(WorkerLock))
     }
 
-    /// Seals `current.jsonl` under a number above `known_through` and above all present; an empty one stays.
+    /// Seals `current.jsonl` under a number above `known_through` and above all present; an empty one stays. It is synced
+    /// first: the state, which is synced too, names its lines by their place.
     fn seal(&self, known_through: u64) -> Result<(), Error> {
         let current = self.path("current.jsonl");
         if files::len(&current) == 0 {
@@ -267,6 +269,7 @@ impl Guard {
         let present = files::segments(&self.dir).map_err(|error| Error::io(&self.dir, error))?;
         let last = present.into_keys().next_back().unwrap_or(0).max(known_through);
         let segment = files::segment_path(&self.dir, last.saturating_add(1));
+        files::sync(&current).map_err(|error| Error::io(&current, error))?;
         files::rename(&current, &segment).map_err(|error| Error::io(&current, error))
     }
 

@@ -93,13 +93,16 @@ fn as_text(bytes: &[u8]) -> String {
     }
 }
 
-/// Appends `records`, making room first.
+/// Appends `records`, making room first, and syncs them: the state that counts them is synced too.
 pub(super) fn append(path: &Path, records: &[Rejected]) -> Result<(), Error> {
     for record in records {
         let line = serde_json::to_vec(record).map_err(Error::Body)?;
         bounded::append_line(path, &line, CAP).map_err(|error| Error::io(path, error))?;
     }
-    Ok(())
+    if records.is_empty() {
+        return Ok(());
+    }
+    files::sync(path).map_err(|error| Error::io(path, error))
 }
 
 /// Takes the records out that are on their way again. Lines that cannot be read stay.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 
 use super::*;
+use crate::sys::disk::memory;
 
 const WAIT: Duration = Duration::from_secs(5);
 const ORIGIN: &str = "http://localhost:1";
@@ -108,6 +109,25 @@ fn invariant_3_numbers_are_never_used_twice() {
         assert!(files::segments(&dir.path().join("outbox")).unwrap().is_empty());
     }
     assert_eq!(counters(dir.path()), [3, 3, 0, 0, 0]);
+}
+
+#[test]
+fn invariant_3_a_loss_of_power_moves_no_line_to_anothers_number() {
+    for seed in 0..300 {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = memory::mount(dir.path());
+        queue(dir.path(), &["a", "b", "c"]);
+        let (mut ledger, found) = open(dir.path());
+        ledger.state.settle(found[1].key, Fate::Delivered);
+        ledger.save(&guard(dir.path())).unwrap();
+        disk.lose_power(seed);
+        let is_there = contains(dir.path(), "c", WAIT).unwrap();
+        let (_, found) = open(dir.path());
+        assert!(
+            ids(&found).contains(&"c") || !is_there,
+            "seed {seed}: what was not delivered is taken for it"
+        );
+    }
 }
 
 #[test]
@@ -229,6 +249,17 @@ fn the_oldest_segments_make_room() {
     };
     let lines = folder.filter(queue).map(|path| files::lines(&fs::read(path).unwrap()).count() as u64);
     assert_eq!(lines.sum::<u64>(), pending);
+}
+
+#[test]
+fn what_a_worker_left_that_was_killed_while_it_saved_is_removed_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    queue(dir.path(), &["a"]);
+    let left = dir.path().join("outbox/state.json.4242-0a1b2c3d.tmp");
+    fs::write(&left, b"{\"version\":1").unwrap();
+    Ledger::open(&guard(dir.path())).unwrap();
+    assert!(!left.exists());
+    assert_eq!(counters(dir.path()), [1, 0, 0, 0, 1]);
 }
 
 #[test]

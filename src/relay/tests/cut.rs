@@ -69,7 +69,7 @@ fn env(origin: &str, seconds: &str) -> Env {
     ])
 }
 
-/// Sends one record to `origin` once, and returns why it is still pending; the next worker can have the lock.
+/// Tries to send one record to `origin`, and returns why it is still pending; the next worker can have the lock.
 fn failure(origin: &str, seconds: &str, wall: Duration) -> String {
     let dir = tempfile::tempdir().unwrap();
     enqueue(dir.path(), &sample("a", origin), WAIT).unwrap();
@@ -78,7 +78,8 @@ fn failure(origin: &str, seconds: &str, wall: Duration) -> String {
     assert_eq!(counters(dir.path()), [1, 0, 0, 0, 1]);
     let status = status(dir.path()).unwrap();
     assert!(!status.worker_running);
-    assert_eq!(status.origins[0].failures, 1, "it speaks against the origin, not the record");
+    // The first back-off may be so short that the same run tries again.
+    assert!(status.origins[0].failures >= 1, "it speaks against the origin, not the record");
     status.origins[0].reason.clone().unwrap()
 }
 

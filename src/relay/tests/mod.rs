@@ -3,6 +3,7 @@
 mod cut;
 mod faults;
 mod life;
+mod model;
 mod outcomes;
 mod pace;
 mod rejected;

@@ -71,10 +71,9 @@ fn serve(stream: &TcpStream) {
     }
 }
 
-/// A machine whose Console is `url`, and which is patient with it.
+/// A machine whose Console is `url`.
 fn machine(url: &str) -> TestEnv {
-    let mut env = TestEnv::new();
-    env.set("CONSOLE_TELEMETRY_MAX_TIME_SECONDS", "60");
+    let env = TestEnv::new();
     conf(&env, &format!("console_telemetry_url={url}\n"));
     env
 }

@@ -1,18 +1,12 @@
 //! `tally relay backfill`: what was never queued, and nothing else, and once.
 
-use super::{Receiver, conf, console, flush, patient, run_ids, status, tree};
+use super::{Receiver, conf, console, flush, run_ids, status, tree};
 use crate::env::TestEnv;
 use crate::transcript::{SESSION, Transcript};
 use serde_json::{Value, json};
 
 const OPUS: &str = "claude-opus-4-8";
 const LONG_AGO: &str = "2000-01-01";
-
-fn patient_env() -> TestEnv {
-    let mut env = TestEnv::new();
-    patient(&mut env);
-    env
-}
 
 fn stop(env: &TestEnv, transcript: &mut Transcript, id: &str) {
     transcript.prompt().call(id, OPUS, [1, 2, 3]);
@@ -30,7 +24,7 @@ fn backfill(env: &TestEnv, since: &str, more: &[&str]) -> Value {
 
 #[test]
 fn what_was_recorded_while_the_relay_was_off_is_sent_once_when_asked_for() {
-    let mut env = patient_env();
+    let mut env = TestEnv::new();
     let receiver = Receiver::start(0).unwrap();
     let mut transcript = Transcript::new(&env, SESSION);
     // No Console, then one that is switched off, then one that is on.
@@ -66,7 +60,7 @@ fn what_was_recorded_while_the_relay_was_off_is_sent_once_when_asked_for() {
 
 #[test]
 fn twice_in_a_row_or_at_once_queues_nothing_twice() {
-    let env = patient_env();
+    let env = TestEnv::new();
     let mut transcript = Transcript::new(&env, SESSION);
     for id in ["m1", "m2", "m3"] {
         stop(&env, &mut transcript, id);
@@ -84,7 +78,7 @@ fn twice_in_a_row_or_at_once_queues_nothing_twice() {
 
 #[test]
 fn a_record_is_known_from_its_own_file_where_the_list_of_ids_is_lost() {
-    let env = patient_env();
+    let env = TestEnv::new();
     let mut transcript = Transcript::new(&env, SESSION);
     conf(&env, "console_telemetry_url=http://127.0.0.1:1\n");
     stop(&env, &mut transcript, "m1");
@@ -98,7 +92,7 @@ fn a_record_is_known_from_its_own_file_where_the_list_of_ids_is_lost() {
 
 #[test]
 fn only_what_is_of_that_time_or_later_is_looked_at() {
-    let mut env = patient_env();
+    let mut env = TestEnv::new();
     let mut transcript = Transcript::new(&env, SESSION);
     // 2026-11-01 is day 20,758 of the epoch.
     let midnight = 20_758_u64 * 86_400_000;
@@ -127,7 +121,7 @@ fn only_what_is_of_that_time_or_later_is_looked_at() {
 
 #[test]
 fn a_dry_run_names_what_it_would_queue_and_writes_nothing() {
-    let env = patient_env();
+    let env = TestEnv::new();
     let receiver = Receiver::start(0).unwrap();
     let mut transcript = Transcript::new(&env, SESSION);
     stop(&env, &mut transcript, "m1");
@@ -165,7 +159,7 @@ fn a_relay_that_is_off_refuses_and_says_why() {
         (("HOME", "/nowhere"), format!("{url}console_economics_relay=false\n"), "console_economics_relay"),
         (("HOME", "/nowhere"), String::new(), "no Console is configured"),
     ] {
-        let mut env = patient_env();
+        let mut env = TestEnv::new();
         let mut transcript = Transcript::new(&env, SESSION);
         stop(&env, &mut transcript, "m1");
         conf(&env, &text);
@@ -184,7 +178,7 @@ fn a_relay_that_is_off_refuses_and_says_why() {
 
 #[test]
 fn what_a_hook_would_not_send_and_what_is_anothers_stays_local() {
-    let env = patient_env();
+    let env = TestEnv::new();
     let receiver = Receiver::start(0).unwrap();
     let mut silent = Transcript::new(&env, "silent");
     silent.prompt();
@@ -210,7 +204,7 @@ fn what_a_hook_would_not_send_and_what_is_anothers_stays_local() {
 
 #[test]
 fn what_the_next_hook_will_hand_on_is_left_to_it() {
-    let env = patient_env();
+    let env = TestEnv::new();
     let receiver = Receiver::start(0).unwrap();
     console(&env, &receiver);
     let mut transcript = Transcript::new(&env, SESSION);

@@ -23,7 +23,6 @@ struct Console {
 
 impl Console {
     fn new(env: &mut TestEnv) -> Self {
-        super::patient(env);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let mended = Arc::new(AtomicBool::new(false));
         let accepts = Arc::clone(&mended);

@@ -1,6 +1,6 @@
 //! `tally relay status` on one screen.
 
-use super::{TOKEN, conf, patient, status};
+use super::{TOKEN, conf, status};
 use crate::env::TestEnv;
 use std::time::Duration;
 use tally::relay::outbox::{self, Entry};
@@ -10,7 +10,6 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 #[test]
 fn a_refused_credential_is_named_by_its_source_and_fingerprint_and_all_fits_a_screen() {
     let mut env = TestEnv::new();
-    patient(&mut env);
     env.set("COLUMNS", "80");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let server = runtime.block_on(async {
