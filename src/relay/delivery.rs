@@ -1,7 +1,7 @@
 //! What a worker sends next, and what an answer changes in the books: all of a run but the network, the clock and the
 //! wait. Time comes in from outside, in epoch milliseconds that do not go back during a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::backoff::{self, Failure, PROBE_MS, Pace};
 use super::classify::{Answer, Class, Verdict, classify, said};
@@ -15,7 +15,8 @@ use crate::settings::env::Env;
 use crate::settings::secret::Secret;
 
 const MAX_IN_FLIGHT: usize = DEFAULTS.relay.requests_in_flight as usize;
-const MAX_PER_MINUTE: u32 = DEFAULTS.relay.requests_per_minute;
+/// Requests to an origin that fail within a minute, but for those in flight when there were so many.
+const MAX_FAILED: usize = DEFAULTS.relay.failed_requests_per_minute as usize - MAX_IN_FLIGHT;
 const MINUTE_MS: i64 = 60_000;
 /// The books are saved after this many outcomes, or after [`SAVE_EVERY_MS`].
 const SAVE_AFTER: usize = 32;
@@ -51,8 +52,8 @@ pub(super) struct Delivery<'a> {
     flights: BTreeMap<Key, Flight>,
     unsaved: usize,
     saved_at_ms: i64,
-    /// Since when requests are counted, and how many there were.
-    window: (i64, u32),
+    /// When each origin failed, the last [`MAX_FAILED`] times.
+    failing: BTreeMap<String, VecDeque<i64>>,
     /// Of the entries left in `current.jsonl`: their origins, and when the first may be sent.
     leftover: (BTreeSet<String>, Option<i64>),
 }
@@ -69,7 +70,7 @@ impl<'a> Delivery<'a> {
             flights: BTreeMap::new(),
             unsaved: 0,
             saved_at_ms: now_ms,
-            window: (now_ms, 0),
+            failing: BTreeMap::new(),
             leftover: (BTreeSet::new(), None),
         }
     }
@@ -149,16 +150,10 @@ impl<'a> Delivery<'a> {
     pub(super) fn next_due(&self, now_ms: i64) -> Option<i64> {
         let queued =
             self.queue.next_due(&self.ledger.state, now_ms, &mut |route| self.is_held(route, now_ms));
-        let due = match (queued, self.leftover.1) {
+        match (queued, self.leftover.1) {
             (Some(queued), Some(leftover)) => Some(queued.min(leftover)),
             (queued, leftover) => queued.or(leftover),
-        };
-        let (since_ms, sent) = self.window;
-        let reopens_ms = since_ms.saturating_add(MINUTE_MS);
-        if sent < MAX_PER_MINUTE || reopens_ms <= now_ms {
-            return due;
         }
-        due.map(|due| due.max(reopens_ms))
     }
 
     /// The origins to which nothing that is pending can be sent now.
@@ -188,10 +183,7 @@ impl<'a> Delivery<'a> {
 
     /// The next request to make, if one may be made now. It is in flight until [`Delivery::land`].
     pub(super) fn next(&mut self, now_ms: i64) -> Option<Parcel> {
-        if now_ms.saturating_sub(self.window.0) >= MINUTE_MS {
-            self.window = (now_ms, 0);
-        }
-        while self.flights.len() < MAX_IN_FLIGHT && self.window.1 < MAX_PER_MINUTE {
+        while self.flights.len() < MAX_IN_FLIGHT {
             let (state, credentials) = (&self.ledger.state, &self.credentials);
             let mut held = |route: &Route| credentials.is_held(state, route, now_ms);
             let item = self.queue.take(state, now_ms, &mut held)?;
@@ -206,7 +198,6 @@ impl<'a> Delivery<'a> {
                         self.ledger.state.origins.get(&item.route.origin).map(|origin| &origin.health);
                     let deliveries_when_sent = health.map_or(0, |health| health.deliveries);
                     self.flights.insert(item.key, Flight { item, deliveries_when_sent });
-                    self.window.1 += 1;
                     return Some(parcel);
                 }
                 Err(refused) => self.reject(&item, Reason { text: refused, said: None }, None, now_ms),
@@ -295,6 +286,15 @@ impl<'a> Delivery<'a> {
         };
         let gives_up = backoff::failed(history, health, failure, pace);
         let others_pass = health.failures == 0;
+        if !others_pass {
+            let failed = self.failing.entry(item.route.origin.clone()).or_default();
+            failed.push_back(now_ms);
+            if failed.len() > MAX_FAILED
+                && let Some(first_ms) = failed.pop_front()
+            {
+                health.next.at_ms = health.next.at_ms.max(first_ms.saturating_add(MINUTE_MS));
+            }
+        }
         if gives_up {
             self.reject(item, Reason { text: failure.verdict.reason.clone(), said }, failure.status, now_ms);
             return;

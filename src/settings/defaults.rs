@@ -46,8 +46,8 @@ pub struct Relay {
     pub total_timeout_seconds: u64,
     /// Wall time of one worker, in seconds.
     pub worker_max_seconds: u64,
-    /// Requests that a worker makes per minute.
-    pub requests_per_minute: u32,
+    /// Requests per minute to an origin that fails.
+    pub failed_requests_per_minute: u32,
     /// Requests in flight at once.
     pub requests_in_flight: u32,
     /// Upper bound of the first back-off, in milliseconds; it doubles from there.
@@ -89,7 +89,7 @@ pub const DEFAULTS: Defaults = Defaults {
         connect_timeout_seconds: 2,
         total_timeout_seconds: 5,
         worker_max_seconds: 30,
-        requests_per_minute: 3000,
+        failed_requests_per_minute: 60,
         requests_in_flight: 4,
         backoff_first_ms: 500,
         backoff_max_ms: 60_000,

@@ -2,8 +2,14 @@
 
 use super::super::backoff::{Failure, Health, History, MAX_MS, Pace, failed};
 use super::super::classify::{Answer, classify};
+use super::super::delivery::Delivery;
+use super::super::transport::Reply;
+use super::{Budget, WAIT, enqueue, sample};
+use crate::relay::outbox::{Guard, Ledger};
+use crate::settings::env::Env;
 
 const HOUR_MS: i64 = 3_600_000;
+const ORIGIN: &str = "http://localhost:1";
 
 /// Books one failure of the origin at `now_ms`; returns when it may be tried next.
 fn fails(record: &mut History, origin: &mut Health, now_ms: i64, random: f64) -> i64 {
@@ -31,6 +37,48 @@ fn case_24_a_day_of_500s_costs_what_full_jitter_at_the_cap_costs() {
     // Evenly from nothing to 60 s: 30 s on average, after a start of a few quick ones.
     let expected = 24 * 60 * 2;
     assert!(requests < expected * 11 / 10 && requests > expected * 9 / 10, "{requests} requests");
+}
+
+/// Drives a run over `records` queued ones for up to a simulated hour, each answered at once, and returns when each request
+/// was made.
+fn requests_of_a_run(records: usize, status: u16) -> Vec<i64> {
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..records {
+        enqueue(dir.path(), &sample(&format!("r{number}"), ORIGIN), WAIT).unwrap();
+    }
+    let env = Env::from_pairs([("CONSOLE_URL", ORIGIN)]);
+    let guard = Guard::acquire(dir.path(), WAIT).unwrap();
+    let cap_ms = Budget::flush(WAIT).backoff_cap_ms;
+    let mut now_ms = 1_782_907_200_000;
+    let end_ms = now_ms + HOUR_MS;
+    let mut delivery = Delivery::new(&env, Ledger::open(&guard).unwrap(), cap_ms, now_ms);
+    delivery.load(&guard, now_ms).unwrap();
+    delivery.reload_credentials();
+    let mut made = Vec::new();
+    while let Some(due_ms) = delivery.next_due(now_ms).filter(|&due_ms| due_ms < end_ms) {
+        now_ms = now_ms.max(due_ms);
+        while let Some(parcel) = delivery.next(now_ms) {
+            made.push(now_ms);
+            let reply = Reply { status, retry_after: None, body: vec![], whole: true };
+            delivery.land(parcel.key, Ok(reply), now_ms);
+        }
+    }
+    made
+}
+
+#[test]
+fn an_origin_that_fails_sees_60_requests_a_minute_even_of_who_flushes() {
+    let made = requests_of_a_run(200, 500);
+    assert!(made.len() > 60, "it is tried for the whole hour");
+    for (at, &start_ms) in made.iter().enumerate() {
+        let within = made[at..].iter().take_while(|&&made_ms| made_ms < start_ms + 60_000).count();
+        assert!(within <= 60, "{within} requests within a minute");
+    }
+}
+
+#[test]
+fn an_origin_that_takes_everything_sets_the_pace() {
+    assert_eq!(requests_of_a_run(4000, 202).len(), 4000);
 }
 
 /// When 200 machines that fail together at 0 try again during an hour of outage.
