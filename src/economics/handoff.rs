@@ -1,6 +1,6 @@
 //! From the journal to the outbox: what was recorded since the cursor is queued, or decided not to be.
 //!
-//! The cursor moves only after the outbox was written, so a kill in between makes the next hook decide again; a record
+//! The cursor moves only after the outbox was written and synced, so a kill or a loss of power in between makes the next hook decide again; a record
 //! that is already queued is then recognised by its id. Records that were written while the relay was off lie behind
 //! the cursor and are never sent later (DESIGN §9), unless a [backfill](super::backfill) is asked for.
 
@@ -54,6 +54,7 @@ pub fn hand_on(
                 serde_json::from_slice::<Record>(line).ok().map(|record| (record, start, line.len())),
             );
         })?;
+        let may_queue = !waiting.is_empty();
         for (record, start, length) in waiting {
             let left_behind = start < fresh_from;
             if left_behind && from.mark != end.mark {
@@ -66,6 +67,9 @@ pub fn hand_on(
                 }
                 queued => queued?,
             }
+        }
+        if may_queue {
+            outbox::sync(&settings.data_dir)?;
         }
     }
     journal.set_cursor(end)?;

@@ -6,7 +6,8 @@
 //!    newline adds one. The torn piece stays as a line of its own; readers pass over it unless it is whole.
 //! 4. When an append returns, the record survives `kill -9`; with [`Durability::Synced`] power loss too.
 //! 5. The lock file of a journal holds its *cursor*: how far it has been handed on to the outbox, and for whom. The cursor is
-//!    written after the outbox, so a crash in between makes the next writer look again, and never skip.
+//!    written after the outbox was written and synced, so a crash or a loss of power in between makes the next writer look
+//!    again, and never skip.
 //! 6. Offsets are the journal's, not a file's. A rotation is one rename under the lock, and the current file then starts
 //!    where the rotated one ended, as its name tells: cursors and other offsets hold across it, and readers go from file
 //!    to file. What was not handed on is not rotated; what was written late to a rotated file is read, and not removed.

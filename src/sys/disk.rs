@@ -56,6 +56,15 @@ pub mod real {
         access.options().open(path)
     }
 
+    /// Makes the names in `dir` survive a loss of power, as they are now.
+    ///
+    /// # Errors
+    /// When it cannot be opened or synced.
+    pub fn sync_names(dir: &Path) -> io::Result<()> {
+        // Where a folder cannot be opened, its names are not a user's to sync.
+        if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
+    }
+
     /// The length of the file at `path`.
     ///
     /// # Errors

@@ -30,7 +30,12 @@ pub(super) fn append_line(path: &Path, line: &[u8]) -> io::Result<u64> {
 
 /// What was written to `path` survives the loss of power from here on.
 pub(super) fn sync(path: &Path) -> io::Result<()> {
-    disk::open(path, Access::Append)?.sync_data()
+    disk::open(path, Access::Read)?.sync_data()
+}
+
+/// The names in `dir` survive the loss of power from here on.
+pub(super) fn sync_names(dir: &Path) -> io::Result<()> {
+    disk::sync_names(dir)
 }
 
 fn last_byte(file: &mut File) -> io::Result<u8> {

@@ -131,14 +131,30 @@ impl Error {
     }
 }
 
-/// Queues `entry` under `data_dir`, waiting up to `wait` for the lock. Nothing is synced: the journal is the authority,
-/// and what a power loss takes from the outbox is enqueued again from there.
+/// Queues `entry` under `data_dir`, waiting up to `wait` for the lock. It survives the death of the process; for a loss of
+/// power see [`sync`].
 ///
 /// # Errors
 /// When the entry is not one that may be queued, or it cannot be written; the caller's cursor must then not move.
 pub fn enqueue(data_dir: &Path, entry: &Entry, wait: Duration) -> Result<(), Error> {
     let line = entry.to_line()?;
     append(&Guard::acquire(data_dir, wait)?, entry, &line)
+}
+
+/// Makes what was queued survive a loss of power. Needs no lock: what is no longer in `current.jsonl` was synced when it
+/// was sealed.
+///
+/// # Errors
+/// When the file cannot be opened or synced; the caller's cursor must then not move.
+pub fn sync(data_dir: &Path) -> Result<(), Error> {
+    let dir = data_dir.join("outbox");
+    let current = dir.join("current.jsonl");
+    let or_nothing = |synced: io::Result<()>| match synced {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        synced => synced.map_err(|error| Error::io(&current, error)),
+    };
+    or_nothing(files::sync(&current))?;
+    or_nothing(files::sync_names(&dir))
 }
 
 fn append(guard: &Guard, entry: &Entry, line: &[u8]) -> Result<(), Error> {

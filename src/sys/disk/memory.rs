@@ -2,8 +2,8 @@
 //!
 //! - *Process crash*: the call at which it comes does nothing, or, for a write, a part of it; the process is gone, which is
 //!   an unwinding that only [`survive`] stops. What was written before is there.
-//! - *Power loss*: all names go back to what they were at some earlier moment, because nobody syncs a folder. Of each file's
-//!   bytes only those that were synced surely stay. What was appended since may be gone from some point on, or be NUL
+//! - *Power loss*: all names go back to what they were at some earlier moment, but not to before their folder was synced. Of
+//!   each file's bytes only those that were synced surely stay. What was appended since may be gone from some point on, or be NUL
 //!   from there on.
 //! - *Full*: a write takes what fits, and the next fails, as on a full tmpfs.
 

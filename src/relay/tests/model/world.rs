@@ -94,8 +94,6 @@ impl World {
                 let state = self.disk.read(&self.file("state.json"));
                 let is_whole = state.is_none_or(|bytes| serde_json::from_slice::<IgnoredAny>(&bytes).is_ok());
                 assert!(is_whole || self.broke_state, "a loss of power leaves a torn state");
-                // What is gone from the outbox is to be queued again from the journal.
-                self.cursor = 0;
                 // A state that was set aside is of a later time than the names now are.
                 self.ours = self.ours.take().map(|_| None);
             }
@@ -155,7 +153,9 @@ impl World {
                 return;
             }
         }
-        self.cursor = self.journal.len();
+        if survive(|| outbox::sync(&self.dir)).is_some_and(|synced| synced.is_ok()) {
+            self.cursor = self.journal.len();
+        }
     }
 
     /// Queues an entry in a process of its own. After an error all is as before, and whatever comes of it, lines only

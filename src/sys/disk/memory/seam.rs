@@ -122,6 +122,16 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     on(path, |memory| memory.remove(path)).unwrap_or_else(|| real::remove_file(path))
 }
 
+/// As [`real::sync_names`].
+pub fn sync_names(dir: &Path) -> io::Result<()> {
+    change(dir);
+    let synced = on(dir, |memory| {
+        memory.earlier.clear();
+        Ok(())
+    });
+    synced.unwrap_or_else(|| real::sync_names(dir))
+}
+
 /// As [`real::len`].
 pub fn len(path: &Path) -> io::Result<u64> {
     let found = on(path, |memory| {
