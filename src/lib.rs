@@ -29,5 +29,6 @@ pub mod pricing;
 pub mod relay;
 pub mod report;
 pub mod settings;
+pub mod setup;
 pub mod sys;
 pub mod usage;

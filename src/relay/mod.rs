@@ -9,6 +9,7 @@ pub mod classify;
 mod credentials;
 mod dispatch;
 pub mod outbox;
+pub mod probe;
 mod queue;
 pub mod receiver;
 mod status;

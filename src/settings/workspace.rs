@@ -69,12 +69,17 @@ pub fn resolve(
     } else {
         (cwd.to_path_buf(), Found::WorkingDirectory)
     };
-    // The XDG specification has relative values ignored.
-    let state_home = xdg_state
+    Workspace { root, found, repository, state_home: state_home(xdg_state, home) }
+}
+
+/// The user's state directory: `XDG_STATE_HOME`, else `.local/state` in the home. The XDG specification has relative
+/// values ignored.
+#[must_use]
+pub fn state_home(xdg_state: Option<&Path>, home: Option<&Path>) -> Option<PathBuf> {
+    xdg_state
         .filter(|path| path.is_absolute())
         .map(Path::to_path_buf)
-        .or_else(|| non_empty(home).map(|home| home.join(".local/state")));
-    Workspace { root, found, repository, state_home }
+        .or_else(|| non_empty(home).map(|home| home.join(".local/state")))
 }
 
 fn non_empty(path: Option<&Path>) -> Option<&Path> {

@@ -1,7 +1,7 @@
 //! Private files: directories 0700, files 0600, whole-file replacement that survives a crash, bounded reads.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Makes `options` create files that only the owner can read.
@@ -88,6 +88,19 @@ pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {limit} bytes")));
     }
     Ok(Some(bytes))
+}
+
+/// The last `limit` bytes of a regular file, or all of it.
+///
+/// # Errors
+/// When it cannot be opened or read, or is not a regular file.
+pub fn read_tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut file = open_regular(path)?;
+    let start = file.metadata()?.len().saturating_sub(limit);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Opens `path` for reading if it is a regular file. Never waits: a FIFO without a writer must not hang a hook.

@@ -11,3 +11,4 @@ pub mod hex;
 pub mod lock;
 pub mod process;
 pub mod spawn;
+pub mod terminal;

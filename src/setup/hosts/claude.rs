@@ -1,0 +1,58 @@
+//! Claude Code. Sources: code.claude.com/docs/en/hooks (file, shape, events, `timeout` in seconds; without a matcher every
+//! tool matches) and …/settings (`settings.local.json` is the project's file that is not shared).
+
+use super::{Asset, Refusal, Shape, Target};
+use crate::settings::env::vars;
+use crate::setup::command;
+use crate::setup::place::{Place, Scope};
+use crate::sys::files;
+use std::path::Path;
+
+pub(super) const NAME: &str = "claude-code";
+
+/// The economics of a run hang on the first, the last and `SubagentStop`; claims on the others too.
+const EVENTS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "SubagentStop",
+    "Stop",
+    "SessionEnd",
+];
+
+/// Covers a hook's longest waits for other hooks: sessions 3 s, journal 3 s, outbox 2 s.
+const TIMEOUT_S: u64 = 15;
+
+pub(super) fn targets(place: &Place) -> Result<Vec<Target>, Refusal> {
+    if place.scope == Scope::UserGlobal {
+        let named = place.env.path(&vars::CLAUDE_CONFIG_DIR).map(Path::to_path_buf);
+        let folder = named.unwrap_or_else(|| place.home.join(".claude"));
+        return Ok(vec![target(place, &folder.join("settings.json"))]);
+    }
+    let folder = place.dest.join(".claude");
+    let (shared, local) = (folder.join("settings.json"), folder.join("settings.local.json"));
+    // An index that cannot be read may well have it: the file that is not shared is right either way.
+    if place.is_tracked(&shared) == Some(false) && !calls_us(place, &local) {
+        return Ok(vec![target(place, &shared)]);
+    }
+    if calls_us(place, &shared) {
+        return Err(Refusal(format!(
+            "{} calls tally already, and git tracks it; take the entries out there to have your own",
+            shared.display()
+        )));
+    }
+    Ok(vec![target(place, &local)])
+}
+
+fn target(place: &Place, path: &Path) -> Target {
+    let command = command::of(&place.program, NAME);
+    let asset = Asset::Json { shape: Shape::Grouped, events: EVENTS, timeout_s: TIMEOUT_S, command };
+    Target { host: NAME, path: path.to_path_buf(), asset }
+}
+
+fn calls_us(place: &Place, path: &Path) -> bool {
+    let bytes = files::read_bounded(path, crate::setup::plan::MAX_BYTES).ok().flatten();
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    text.and_then(|text| target(place, path).ours(&text).ok()).is_some_and(|found| !found.is_empty())
+}
