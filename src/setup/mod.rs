@@ -31,7 +31,3 @@ pub mod receipt;
 pub mod remove;
 mod toml;
 mod write;
-
-#[cfg(unix)]
-#[cfg(test)]
-mod tests;

@@ -15,6 +15,8 @@ mod liveness;
 #[cfg(test)]
 mod relay;
 #[cfg(test)]
+mod setup;
+#[cfg(test)]
 mod stop;
 #[cfg(test)]
 mod transcript;

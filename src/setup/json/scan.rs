@@ -142,7 +142,7 @@ impl Scanner<'_> {
 
     fn refuse(&self, what: &str) -> Refusal {
         let before = self.text.get(..self.at).unwrap_or(self.text);
-        Refusal(format!("it is not JSON that can be edited: line {}: {what}", before.lines().count().max(1)))
+        Refusal(format!("it is not JSON that can be edited: line {}: {what}", before.matches('\n').count() + 1))
     }
 
     fn trivia(&mut self) -> Result<(), Refusal> {
