@@ -53,7 +53,8 @@ fn print(report: &Report, context: &mut Context<'_>) -> io::Result<()> {
     let healthy = if report.ok { "healthy".to_owned() } else { context.red("not healthy") };
     let out = &mut *context.out;
     writeln!(out, "{}: {healthy}", report.destination.display())?;
-    let trusted = report.conf.trusted.map_or("", |trusted| if trusted { ", trusted" } else { ", NOT trusted" });
+    let trusted =
+        report.conf.trusted.map_or("", |trusted| if trusted { ", trusted" } else { ", NOT trusted" });
     writeln!(out, "  conf        {} ({}{trusted})", report.conf.path.display(), report.conf.scope)?;
     writeln!(out, "  journals    {}", report.telemetry.data_dir.display())?;
     let console = &report.console;
@@ -78,7 +79,11 @@ fn print(report: &Report, context: &mut Context<'_>) -> io::Result<()> {
         writeln!(out, "  hooks       {} in {}{current}; last event: {seen}", hook.host, hook.file.display())?;
     }
     if let Some(outbox) = &report.outbox {
-        writeln!(out, "  outbox      {} delivered, {} pending, {} rejected", outbox.delivered, outbox.pending, outbox.rejected)?;
+        writeln!(
+            out,
+            "  outbox      {} delivered, {} pending, {} rejected",
+            outbox.delivered, outbox.pending, outbox.rejected
+        )?;
     }
     let version = report.pricing.version.as_deref().unwrap_or("unknown");
     writeln!(out, "  prices      {version} ({})", report.pricing.origin)?;

@@ -69,7 +69,8 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
 
 fn confirmed(dest: &std::path::Path, context: &mut Context<'_>) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
-        let what = "nobody can be asked here: standard input is no terminal; add --yes, or --dry-run to look first";
+        let what =
+            "nobody can be asked here: standard input is no terminal; add --yes, or --dry-run to look first";
         return Err(Failure::Usage(what.to_owned()));
     }
     write!(context.err, "Take tally out of {}? Journals stay. [y/N]: ", dest.display())?;

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use super::env::{Env, vars};
 use super::trust::{self, Opened};
+use super::workspace::MARKER;
+use crate::sys::files;
 
 /// The conf's name, in the workspace's `.kontourai` and in the user's `.flow-agents`.
 pub const FILE_NAME: &str = "telemetry-console.conf";
@@ -96,8 +98,14 @@ pub struct Lookup {
 #[must_use]
 pub fn find(env: &Env, workspace: &Path, cwd: &Path) -> Lookup {
     let named = env.path(&vars::TELEMETRY_CONFIG_FILE).map(|path| cwd.join(path));
-    let own = named.clone().unwrap_or_else(|| workspace.join(super::workspace::MARKER).join(FILE_NAME));
+    let own = named.clone().unwrap_or_else(|| workspace.join(MARKER).join(FILE_NAME));
     let absent = match Conf::open(&own) {
+        // Whoever made the folder a link chose whose conf this is.
+        Ok(_) if named.is_none() && files::has_link(workspace, MARKER) => {
+            let reason = "its folder is a link".to_owned();
+            let error = ConfError::Untrusted { path: own, reason };
+            return Lookup { conf: None, closed: true, warnings: vec![error.to_string()] };
+        }
         Ok(conf) => return Lookup::of(conf),
         Err(error @ ConfError::Untrusted { .. }) => {
             return Lookup { conf: None, closed: true, warnings: vec![error.to_string()] };

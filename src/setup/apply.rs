@@ -39,15 +39,21 @@ fn write_one(
     let folder = file.path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let mut dirs = write::create_dirs(folder)?;
     let known = receipt.of(&file.path);
-    let untouched = known.is_some_and(|entry| file.before.as_deref().map(hash).as_ref() == Some(&entry.after));
+    let untouched =
+        known.is_some_and(|entry| file.before.as_deref().map(hash).as_ref() == Some(&entry.after));
     // What is to be given back: what was there before we came. Where the user has edited since, that is what it is now
     // without what is ours.
     let keep = known.filter(|_| untouched || file.role == Role::Conf);
     let (before, backup) = match keep {
         Some(entry) => (entry.before.clone(), entry.backup.clone()),
         None => {
-            let base = if known.is_some() { file.own.as_ref().or(file.before.as_ref()) } else { file.before.as_ref() };
-            let backup = base.map(|base| back_up(&place.state, &file.role, &file.path, Former::Original, base));
+            let base = if known.is_some() {
+                file.own.as_ref().or(file.before.as_ref())
+            } else {
+                file.before.as_ref()
+            };
+            let backup =
+                base.map(|base| back_up(&place.state, &file.role, &file.path, Former::Original, base));
             (base.map(|base| hash(base)), backup.transpose()?)
         }
     };

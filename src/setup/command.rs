@@ -28,7 +28,8 @@ pub fn program(command: &str) -> Option<String> {
 
 /// `text` as one word of a POSIX shell.
 pub(super) fn quote(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | ',' | ':');
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | ',' | ':');
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
     }
@@ -87,7 +88,15 @@ mod tests {
         for ours in ["tally hook pi", "\"/a b/tally\" hook pi --event Stop", " tally  hook\tpi "] {
             assert!(is_ours(ours, "pi"), "{ours}");
         }
-        for other in ["", "tally", "tally hook", "tally hook codex", "rally hook pi", "echo tally hook pi", "tally-x hook pi"] {
+        for other in [
+            "",
+            "tally",
+            "tally hook",
+            "tally hook codex",
+            "rally hook pi",
+            "echo tally hook pi",
+            "tally-x hook pi",
+        ] {
             assert!(!is_ours(other, "pi"), "{other}");
         }
     }

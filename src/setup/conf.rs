@@ -74,7 +74,8 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Self {
-        let (start, rest) = text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 });
+        let (start, rest) =
+            text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 });
         let end = if rest.contains("\r\n") { "\r\n" } else { "\n" };
         Self { start, lines: rest.split_inclusive('\n').map(str::to_owned).collect(), end }
     }
@@ -136,8 +137,8 @@ fn key_of(line: &str) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::settings::conf::Conf;
-    use crate::setup::console::address;
     use crate::settings::secret::Secret;
+    use crate::setup::console::address;
     use std::path::Path;
 
     fn change(url: &str, token: &str, tenant: &str) -> Change {
@@ -182,7 +183,10 @@ mod tests {
         let with_endpoint = edit(&with_url, &endpoint("https://c.example/in"));
         assert!(!with_endpoint.contains("console_telemetry_url"), "{with_endpoint}");
         assert!(with_endpoint.contains("console_telemetry_endpoint_url=https://c.example/in\n"));
-        assert_eq!(edit(&with_endpoint, &change("https://c.example", "t", "a")).matches("https://").count(), 1);
+        assert_eq!(
+            edit(&with_endpoint, &change("https://c.example", "t", "a")).matches("https://").count(),
+            1
+        );
     }
 
     #[test]
@@ -198,8 +202,12 @@ mod tests {
 
     #[test]
     fn an_endpoint_of_one_kind_goes_when_the_console_moves() {
-        let text = "console_telemetry_url=https://a.example\nconsole_economics_endpoint_url=https://a.example/eco\n";
-        assert_eq!(edit(text, &Change { url: Some(address("", "https://a.example").unwrap()), ..Change::default() }), text);
+        let text =
+            "console_telemetry_url=https://a.example\nconsole_economics_endpoint_url=https://a.example/eco\n";
+        assert_eq!(
+            edit(text, &Change { url: Some(address("", "https://a.example").unwrap()), ..Change::default() }),
+            text
+        );
         let moved = edit(text, &endpoint("https://b.example/records"));
         assert_eq!(moved, "console_telemetry_endpoint_url=https://b.example/records\n");
     }
@@ -216,7 +224,13 @@ mod tests {
         assert!(text.starts_with("\u{feff}# no newline at the end\nconsole_telemetry_url="), "{text:?}");
         let conf = Conf::parse(Path::new("/c"), text.as_bytes());
         assert_eq!(conf.get("console_telemetry_url"), Some("https://c.example/?a=b"));
-        assert_eq!((conf.get("console_telemetry_token"), conf.get("console_tenant_id")), (Some("a=="), Some("x:y")));
-        assert!(KEYS.iter().all(|key| Conf::parse(Path::new("/c"), format!("{key}=1").as_bytes()).get(key).is_some()));
+        assert_eq!(
+            (conf.get("console_telemetry_token"), conf.get("console_tenant_id")),
+            (Some("a=="), Some("x:y"))
+        );
+        assert!(
+            KEYS.iter()
+                .all(|key| Conf::parse(Path::new("/c"), format!("{key}=1").as_bytes()).get(key).is_some())
+        );
     }
 }

@@ -161,8 +161,9 @@ impl TokenSource {
         let (token, name) = match self {
             Self::Typed(token) => (token.clone(), "the token".to_owned()),
             Self::File(path) => {
-                let token = read_token(&cwd.join(path))
-                    .map_err(|what| Mistake(format!("--console-token-file: {what}; name a file that holds one token")))?;
+                let token = read_token(&cwd.join(path)).map_err(|what| {
+                    Mistake(format!("--console-token-file: {what}; name a file that holds one token"))
+                })?;
                 (token, format!("--console-token-file: the token in {}", path.display()))
             }
         };

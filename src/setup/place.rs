@@ -58,7 +58,8 @@ impl Place {
             return Err(Nowhere("--dest and --global exclude each other: name one place".into()));
         }
         let home = env.path(&vars::HOME).map(|home| cwd.join(home));
-        let home = home.ok_or_else(|| Nowhere("HOME is not set: set it, so that a receipt can be kept".into()))?;
+        let home =
+            home.ok_or_else(|| Nowhere("HOME is not set: set it, so that a receipt can be kept".into()))?;
         let program = crate::sys::process::program()
             .map_err(|error| Nowhere(format!("this program's own path is unknown: {error}")))?;
         let state_home = workspace::state_home(env.path(&vars::XDG_STATE_HOME), Some(&home));

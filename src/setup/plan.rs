@@ -136,8 +136,7 @@ fn host_step(place: &Place, target: &Target) -> Result<Edit, String> {
     let text = text.map_err(|_| "it is not UTF-8 text; convert it first".to_owned())?;
     let after = target.merge(text).map_err(|refusal| refusal.0)?;
     let own = text.and_then(|text| target.unmerge(text).ok().flatten()).flatten();
-    let step =
-        if text == Some(after.as_str()) { Step::Keep } else { Step::Write(after.into_bytes(), mode) };
+    let step = if text == Some(after.as_str()) { Step::Keep } else { Step::Write(after.into_bytes(), mode) };
     Ok((path, before, own.map(String::into_bytes), step))
 }
 
@@ -152,7 +151,8 @@ pub fn real(path: &Path, bound: Option<&Path>) -> Result<PathBuf, String> {
     let found = loop {
         if fs::symlink_metadata(at).is_ok() {
             let found = at.canonicalize();
-            break found.map_err(|_| format!("{} is a link that leads nowhere; mend or remove it", at.display()))?;
+            break found
+                .map_err(|_| format!("{} is a link that leads nowhere; mend or remove it", at.display()))?;
         }
         let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else {
             return Err(format!("{} has no folder", path.display()));
@@ -189,7 +189,8 @@ fn read(path: &Path) -> Result<(Option<Vec<u8>>, u32), String> {
     if mode_of(&metadata) & 0o200 == 0 {
         return Err("it is write-protected; make it writable first".to_owned());
     }
-    let bytes = files::read_bounded(path, MAX_BYTES).map_err(|error| format!("it cannot be read ({error})"))?;
+    let bytes =
+        files::read_bounded(path, MAX_BYTES).map_err(|error| format!("it cannot be read ({error})"))?;
     Ok((bytes, mode_of(&metadata)))
 }
 
@@ -285,7 +286,8 @@ fn ignore_file(conf: &Path) -> Planned {
     match fs::symlink_metadata(&path).map_or(Ok((None, PRIVATE)), |_| read(&path)) {
         Ok((before, mode)) => {
             let text = before.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
-            let ignored = |line: &str| matches!(line.trim(), "*" | "/*") || line.trim() == format!("/{FILE_NAME}*");
+            let ignored =
+                |line: &str| matches!(line.trim(), "*" | "/*") || line.trim() == format!("/{FILE_NAME}*");
             let last = text.lines().rev().find(|line| ignored(line) || line.trim_start().starts_with('!'));
             let step = if last.is_some_and(ignored) {
                 Step::Keep

@@ -91,7 +91,8 @@ fn targets(place: &Place, request: &Request<'_>) -> Vec<Target> {
 }
 
 fn one(place: &Place, entry: &Entry, dry_run: bool) -> Removal {
-    let removal = |action, reason| Removal { role: entry.role.clone(), path: entry.path.clone(), action, reason };
+    let removal =
+        |action, reason| Removal { role: entry.role.clone(), path: entry.path.clone(), action, reason };
     let (action, reason, step) = match decide(place, entry) {
         Ok(decided) => decided,
         Err(reason) => return removal("failed", Some(reason)),
@@ -123,7 +124,8 @@ fn one(place: &Place, entry: &Entry, dry_run: bool) -> Removal {
 type Decided = (&'static str, Option<String>, Step);
 
 fn decide(place: &Place, entry: &Entry) -> Result<Decided, String> {
-    let now = files::read_bounded(&entry.path, MAX_BYTES).map_err(|error| format!("it cannot be read: {error}"))?;
+    let now =
+        files::read_bounded(&entry.path, MAX_BYTES).map_err(|error| format!("it cannot be read: {error}"))?;
     let Some(now) = now else {
         return Ok(("kept", Some("it is gone already".to_owned()), Step::Nothing));
     };
@@ -170,9 +172,11 @@ fn edited(place: &Place, entry: &Entry, now: &[u8]) -> Result<Decided, String> {
         return Err("you edited it since, and its host is unknown; take our entries out by hand".to_owned());
     };
     match target.unmerge(text) {
-        Ok(Some(Some(rest))) => {
-            Ok(("cleaned", said("only our entries were taken out"), Step::Write(rest.into_bytes(), entry.mode)))
-        }
+        Ok(Some(Some(rest))) => Ok((
+            "cleaned",
+            said("only our entries were taken out"),
+            Step::Write(rest.into_bytes(), entry.mode),
+        )),
         Ok(Some(None)) => Ok(("deleted", None, Step::Delete)),
         Ok(None) if target.ours(text).is_ok_and(|found| found.is_empty()) => {
             Ok(("kept", said("nothing in it is ours any more"), Step::Nothing))

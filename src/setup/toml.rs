@@ -44,7 +44,8 @@ pub(super) fn merge(text: &str, wanted: &Wanted<'_>) -> Result<String, Refusal> 
     })?;
     let found = commands(&written);
     let once = |event: &&str| {
-        found.iter().filter(|(at, command)| at == *event && command::is_ours(command, wanted.host)).count() == 1
+        found.iter().filter(|(at, command)| at == *event && command::is_ours(command, wanted.host)).count()
+            == 1
     };
     if !wanted.events.iter().all(once) {
         return Err(Refusal("its layout is too unusual to edit safely".to_owned()));
@@ -118,7 +119,13 @@ mod tests {
     use crate::setup::json::Shape;
 
     fn wanted(command: &str) -> Wanted<'_> {
-        Wanted { shape: Shape::Grouped, host: "codex", events: &["SessionStart", "Stop"], command, timeout_s: 15 }
+        Wanted {
+            shape: Shape::Grouped,
+            host: "codex",
+            events: &["SessionStart", "Stop"],
+            command,
+            timeout_s: 15,
+        }
     }
 
     #[test]

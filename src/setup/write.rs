@@ -17,7 +17,8 @@ pub(super) const PRIVATE: u32 = 0o600;
 /// When any step fails; the old content then stands.
 #[cfg(unix)]
 pub(super) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    use rustix::fs::{AtFlags, CWD, Mode, OFlags, fchmod, fsync, openat, renameat, unlinkat};
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, fsync, openat, renameat, unlinkat};
+    use std::os::unix::fs::PermissionsExt;
 
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
@@ -28,8 +29,8 @@ pub(super) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let private = Mode::from_raw_mode(0o600);
     let mut file = File::from(openat(&folder, temporary.as_str(), flags, private)?);
     // The umask may have taken bits that a trusted conf needs.
-    let written = fchmod(&file, Mode::from_bits_truncate(mode.into()))
-        .map_err(io::Error::from)
+    let written = file
+        .set_permissions(std::fs::Permissions::from_mode(mode))
         .and_then(|()| file.write_all(bytes))
         .and_then(|()| file.sync_all())
         .and_then(|()| Ok(renameat(&folder, temporary.as_str(), &folder, name)?));

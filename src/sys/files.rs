@@ -14,13 +14,38 @@ pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Creates `dir` and its missing parents, each 0700.
+/// Makes `options` refuse a link in the place of the file: a cloned repository may ship one that leads anywhere.
+pub fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    }
+    options
+}
+
+/// Whether any part of `below` is a link, seen from `base`.
+#[must_use]
+pub fn has_link(base: &Path, below: &str) -> bool {
+    let mut path = base.to_path_buf();
+    below.split('/').any(|part| {
+        path.push(part);
+        fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink())
+    })
+}
+
+/// Creates `dir` and its missing parents, each 0700. A link in its place is no directory.
 ///
 /// # Errors
 /// When a part cannot be created or is not a directory.
 pub fn create_dir_private(dir: &Path) -> io::Result<()> {
-    if dir.is_dir() {
-        return Ok(());
+    match fs::symlink_metadata(dir) {
+        Ok(metadata) if metadata.is_dir() => return Ok(()),
+        Ok(metadata) if metadata.is_symlink() => {
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "a link stands in its place"));
+        }
+        _ => {}
     }
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -39,7 +64,7 @@ pub fn create_dir_private(dir: &Path) -> io::Result<()> {
 pub fn open_append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true);
-    private(&mut options).open(path)
+    no_link(private(&mut options)).open(path)
 }
 
 /// Replaces `path` by `bytes`: a temporary file beside it, `sync_data`, rename. A crash leaves the old or the new

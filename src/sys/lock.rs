@@ -63,7 +63,7 @@ impl Lock {
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    super::files::private(&mut options).open(path)
+    super::files::no_link(super::files::private(&mut options)).open(path)
 }
 
 #[cfg(unix)]

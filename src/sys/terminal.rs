@@ -44,5 +44,8 @@ fn read_keys() -> io::Result<Option<String>> {
 /// Always.
 #[cfg(not(unix))]
 pub fn read_hidden() -> io::Result<Option<String>> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "a hidden line cannot be read here; use --console-token-file"))
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "a hidden line cannot be read here; use --console-token-file",
+    ))
 }

@@ -61,7 +61,8 @@ pub(crate) fn init(env: &TestEnv, args: &[&str], code: i32) -> Output {
 
 /// The answer of a `--json` view, held to its schema.
 pub(crate) fn json(output: &Output, schema: &str) -> Value {
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let answer: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(schema);
     let schema: Value = serde_json::from_str(&read(&path)).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -92,19 +93,10 @@ pub(crate) fn tree(dir: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
     found
 }
 
-/// The least that git takes for a repository.
-pub(crate) fn repository(dir: &Path) {
-    for folder in [".git/objects", ".git/refs"] {
-        std::fs::create_dir_all(dir.join(folder)).unwrap();
-    }
-    std::fs::write(dir.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-}
-
 /// Runs the real git in the project.
 pub(crate) fn git(env: &TestEnv, args: &[&str]) -> Output {
-    let path = std::env::var_os("PATH").unwrap_or_default();
     let mut command = env.command_of("git", args);
     let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
-    command.env("PATH", path).envs(names.map(|name| (name, "t@example.com")));
+    command.envs(names.map(|name| (name, "t@example.com")));
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap()
 }

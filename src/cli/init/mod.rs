@@ -155,7 +155,11 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     notes.extend(names.iter().filter_map(|name| hosts::next_step(name)).map(str::to_owned));
     let report = (!args.how.dry_run).then(|| doctor::examine(&place, Network { reach, timeout: PATIENCE }));
     let done = Done { place: &place, files: &files, report: report.as_ref(), notes: &notes };
-    if args.how.json { done.print_json(context)? } else { done.print(context)? }
+    if args.how.json {
+        done.print_json(context)?
+    } else {
+        done.print(context)?
+    }
     Ok(u8::from(files.iter().any(|file| file.action == "refused")))
 }
 
@@ -197,7 +201,14 @@ impl Done<'_> {
     fn verification(&self) -> Verification<'_> {
         let Some(report) = self.report else {
             let state = "unverified-not-attempted";
-            return Verification { state, conf: None, conf_scope: None, url: None, authenticated: None, reachability: None };
+            return Verification {
+                state,
+                conf: None,
+                conf_scope: None,
+                url: None,
+                authenticated: None,
+                reachability: None,
+            };
         };
         let console = &report.console;
         let state = match (console.sink, console.authenticated, console.reachability.ok) {
@@ -273,11 +284,15 @@ impl Done<'_> {
         let verification = self.verification();
         let url = verification.url.unwrap_or("(no URL)");
         let said = match verification.state {
-            "verified" if report.console.token_configured => format!("{url} accepts the token for the tenant"),
+            "verified" if report.console.token_configured => {
+                format!("{url} accepts the token for the tenant")
+            }
             "verified" => format!("{url} answers"),
             "unverified-failed" => {
                 let why = report.console.reachability.error.as_deref().unwrap_or("it does not say so");
-                context.red(&format!("{url} does NOT accept what is configured: {why}; it is stored all the same"))
+                context.red(&format!(
+                    "{url} does NOT accept what is configured: {why}; it is stored all the same"
+                ))
             }
             "unverified-not-attempted" => {
                 let why = report.console.reachability.error.as_deref().unwrap_or("not asked");

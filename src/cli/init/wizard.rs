@@ -150,11 +150,16 @@ mod tests {
         assert_eq!(flags.sinks, ["kontour-hosted-console"]);
         assert_eq!(flags.token, Some(TokenSource::Typed(Secret::new("t0k"))));
         assert_eq!(flags.tenant.as_deref(), Some("acme"));
-        assert!(shown.contains("[Hosted (https://console.kontourai.io)/Local (http://127.0.0.1:3737)/Self-hosted/Skip]"));
+        assert!(shown.contains(
+            "[Hosted (https://console.kontourai.io)/Local (http://127.0.0.1:3737)/Self-hosted/Skip]"
+        ));
         assert!(!shown.contains("t0k"));
         assert_eq!(answered(&["n"], &[]).0, Some(Flags::default()));
         let local = answered(&["Local", ""], &[""]).0.unwrap();
-        assert_eq!((local.sinks[0].as_str(), local.token, local.tenant), ("local-kontour-console", None, None));
+        assert_eq!(
+            (local.sinks[0].as_str(), local.token, local.tenant),
+            ("local-kontour-console", None, None)
+        );
     }
 
     #[test]
@@ -163,7 +168,10 @@ mod tests {
         let (flags, shown) = answered(&answers, &["b\"ad", "t0k"]);
         let flags = flags.unwrap();
         assert_eq!(flags.url.as_deref(), Some("https://c.example"));
-        assert_eq!((flags.token, flags.tenant), (Some(TokenSource::Typed(Secret::new("t0k"))), Some("acme".to_owned())));
+        assert_eq!(
+            (flags.token, flags.tenant),
+            (Some(TokenSource::Typed(Secret::new("t0k"))), Some("acme".to_owned()))
+        );
         assert_eq!(shown.matches("Console URL").count(), 2);
         assert!(!shown.contains("b\"ad"), "{shown}");
     }

@@ -102,7 +102,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(super) fn write_hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
-    files::private(&mut options).open(path)?.write_all(bytes)
+    files::no_link(files::private(&mut options)).open(path)?.write_all(bytes)
 }
 
 /// The non-empty lines of `bytes` with their offsets; a last line without a newline is one too.

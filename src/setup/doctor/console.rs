@@ -61,7 +61,10 @@ pub(super) fn ask(destination: &Destination, network: Network) -> Answer {
         return not_asked(reason, None);
     }
     if !is_allowed(&endpoint, network) {
-        let said = format!("{} was not asked: it is neither on this machine nor the hosted Console", endpoint.origin());
+        let said = format!(
+            "{} was not asked: it is neither on this machine nor the hosted Console",
+            endpoint.origin()
+        );
         let finding = Finding::warning("console-not-asked", said, "tally doctor --allow-network");
         return not_asked("not asked: use --allow-network", Some(finding));
     }
@@ -77,14 +80,22 @@ pub(super) fn ask(destination: &Destination, network: Network) -> Answer {
         Ok(reply) => judge(&reply, token.is_some(), destination.tenant.as_deref(), endpoint.origin()),
         Err(error) => {
             let error = match error.to_string() {
-                late if late.contains("in time") => format!("timeout after {}ms", network.timeout.as_millis()),
+                late if late.contains("in time") => {
+                    format!("timeout after {}ms", network.timeout.as_millis())
+                }
                 other => other,
             };
-            let said = format!("{} cannot be reached: {error}; records wait in the outbox", endpoint.origin());
+            let said =
+                format!("{} cannot be reached: {error}; records wait in the outbox", endpoint.origin());
             let fix = "start the Console, or mend the URL: tally init --yes --console-url URL";
             Answer {
                 authenticated: None,
-                reachability: Reachability { checked: true, ok: Some(false), status_code: None, error: Some(error) },
+                reachability: Reachability {
+                    checked: true,
+                    ok: Some(false),
+                    status_code: None,
+                    error: Some(error),
+                },
                 finding: Some(Finding::error("console-unreachable", said, fix)),
             }
         }
@@ -105,7 +116,11 @@ fn judge(reply: &Reply, has_token: bool, tenant: Option<&str>, origin: &str) -> 
             Some(false),
             false,
             Some("the token is refused"),
-            Some(Finding::error("token-refused", format!("{origin} answers 401: it does not know the token"), ROTATE)),
+            Some(Finding::error(
+                "token-refused",
+                format!("{origin} answers 401: it does not know the token"),
+                ROTATE,
+            )),
         ),
         401 => (
             Some(false),
@@ -159,10 +174,15 @@ fn judge_body(reply: &Reply, has_token: bool, tenant: Option<&str>, origin: &str
     let named = whole.as_ref().and_then(|body| body.get("tenantId")).and_then(Value::as_str);
     let others = named.zip(tenant).is_some_and(|(named, tenant)| named != tenant);
     if others || !has_token {
-        let shown: String = named.unwrap_or("(unnamed)").chars().filter(|c| !c.is_control()).take(128).collect();
+        let shown: String =
+            named.unwrap_or("(unnamed)").chars().filter(|c| !c.is_control()).take(128).collect();
         let said = format!("{origin} checks no token: it answers for tenant {shown}");
         let finding = others.then(|| {
-            Finding::warning("tenant-differs", said, "a Console in local mode has one tenant; nothing to do if that is yours")
+            Finding::warning(
+                "tenant-differs",
+                said,
+                "a Console in local mode has one tenant; nothing to do if that is yours",
+            )
         });
         return Answer { authenticated: None, reachability: reached(None), finding };
     }
@@ -172,7 +192,9 @@ fn judge_body(reply: &Reply, has_token: bool, tenant: Option<&str>, origin: &str
 fn unrecognised(origin: &str, status: u16) -> Finding {
     Finding::warning(
         "console-unrecognised",
-        format!("{origin} answers {status}, not as a Console does; a sign-in page or a proxy may stand in between"),
+        format!(
+            "{origin} answers {status}, not as a Console does; a sign-in page or a proxy may stand in between"
+        ),
         "check the URL: tally init --yes --console-url URL",
     )
 }
@@ -182,7 +204,11 @@ mod tests {
     use super::*;
     use crate::setup::doctor::report::Severity;
 
-    fn judged(status: u16, body: &str, has_token: bool) -> (Option<bool>, Option<bool>, Option<&'static str>) {
+    fn judged(
+        status: u16,
+        body: &str,
+        has_token: bool,
+    ) -> (Option<bool>, Option<bool>, Option<&'static str>) {
         let reply = Reply { status, retry_after: None, body: body.as_bytes().to_vec() };
         let answer = judge(&reply, has_token, Some("acme"), "https://c");
         assert!(answer.reachability.checked && answer.reachability.status_code == Some(status));
@@ -198,7 +224,8 @@ mod tests {
         assert_eq!(judged(200, r#"{"cost":[]}"#, true), (yes, yes, None));
         assert_eq!(judged(200, r#"{"tenantId":"default"}"#, true), (None, yes, Some("tenant-differs")));
         assert_eq!(judged(200, r#"{"tenantId":"acme"}"#, false), (None, yes, None));
-        for (status, body) in [(200, "<html>sign in</html>"), (302, ""), (404, "{}"), (400, "{}"), (204, "")] {
+        for (status, body) in [(200, "<html>sign in</html>"), (302, ""), (404, "{}"), (400, "{}"), (204, "")]
+        {
             assert_eq!(judged(status, body, true), (None, yes, Some("console-unrecognised")), "{status}");
         }
     }
@@ -214,14 +241,16 @@ mod tests {
 
     #[test]
     fn only_this_machine_and_the_hosted_console_are_asked_unasked() {
-                let allowed = |text: &str, anywhere| {
+        let allowed = |text: &str, anywhere| {
             let reach = if anywhere { Reach::Anywhere } else { Reach::Known };
             is_allowed(&Endpoint::parse(text).unwrap(), Network { reach, timeout: Duration::from_secs(1) })
         };
         for text in ["http://127.0.0.1:9/x", "https://localhost/x", "https://console.kontourai.io/x"] {
             assert!(allowed(text, false), "{text}");
         }
-        for text in ["https://c.example/x", "https://console.kontourai.io:8443/x", "https://x.console.kontourai.io/x"] {
+        for text in
+            ["https://c.example/x", "https://console.kontourai.io:8443/x", "https://x.console.kontourai.io/x"]
+        {
             assert!(!allowed(text, false) && allowed(text, true), "{text}");
         }
     }

@@ -37,7 +37,11 @@ pub(super) fn look(place: &Place, data_dir: &Path) -> (Vec<HookReport>, Vec<Find
         }
         if host != "kiro" && calling.len() > 1 {
             let said = format!("{host} calls tally twice for each event: {}", calling.join(" and "));
-            findings.push(Finding::warning("hooks-twice", said, format!("tally uninstall --yes --global --host {host}")));
+            findings.push(Finding::warning(
+                "hooks-twice",
+                said,
+                format!("tally uninstall --yes --global --host {host}"),
+            ));
         }
     }
     if reports.is_empty() {
@@ -45,7 +49,11 @@ pub(super) fn look(place: &Place, data_dir: &Path) -> (Vec<HookReport>, Vec<Find
         findings.push(Finding::warning("hooks-missing", said, "tally init --yes --host claude-code"));
     } else if reports.iter().all(|report| report.last_event_at.is_none()) {
         let said = "no event of any host was seen here yet";
-        findings.push(Finding::info("hooks-silent", said, "start a session of the host here, then run tally doctor again"));
+        findings.push(Finding::info(
+            "hooks-silent",
+            said,
+            "start a session of the host here, then run tally doctor again",
+        ));
     }
     (reports, findings)
 }
@@ -55,7 +63,8 @@ fn one(place: &Place, target: &Target, seen: Option<&i64>) -> (HookReport, Optio
     let text = files::read_bounded(&path, plan::MAX_BYTES).ok().flatten();
     let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
     let calls = text.as_deref().and_then(|text| target.ours(text).ok()).unwrap_or_default();
-    let current = text.as_deref().is_some_and(|text| target.merge(Some(text)).is_ok_and(|after| after == text));
+    let current =
+        text.as_deref().is_some_and(|text| target.merge(Some(text)).is_ok_and(|after| after == text));
     let report = HookReport {
         host: target.host,
         scope: place.scope,
@@ -67,7 +76,11 @@ fn one(place: &Place, target: &Target, seen: Option<&i64>) -> (HookReport, Optio
     let again = match place.scope {
         Scope::UserGlobal => format!("tally init --yes --global --host {}", target.host),
         Scope::Workspace => {
-            format!("tally init --yes --dest {} --host {}", command::quote(&place.dest.to_string_lossy()), target.host)
+            format!(
+                "tally init --yes --dest {} --host {}",
+                command::quote(&place.dest.to_string_lossy()),
+                target.host
+            )
         }
     };
     let gone = calls.iter().filter_map(|(_, command)| command::program(command)).map(PathBuf::from);
@@ -96,7 +109,7 @@ fn last_events(data_dir: &Path) -> BTreeMap<String, i64> {
             Some((i64::try_from(modified.as_millis()).ok()?, item.path()))
         })
         .collect();
-    sessions.sort_by(|one, other| other.0.cmp(&one.0));
+    sessions.sort_by_key(|(at_ms, _)| std::cmp::Reverse(*at_ms));
     let mut seen = BTreeMap::new();
     for (at_ms, path) in sessions.into_iter().take(MAX_SESSIONS) {
         if let Some(host) = host_of(&path) {

@@ -46,7 +46,11 @@ pub fn examine(place: &Place, network: Network) -> Report {
     findings.extend(found);
     if !settings.enabled {
         let fix = "unset TELEMETRY_ENABLED, or take `enabled` out of the conf";
-        findings.push(Finding::error("telemetry-off", "hooks record nothing: telemetry is switched off", fix));
+        findings.push(Finding::error(
+            "telemetry-off",
+            "hooks record nothing: telemetry is switched off",
+            fix,
+        ));
     }
     findings.sort_by_key(|finding| finding.severity);
     let mut active_sinks = vec!["local-files"];
@@ -189,7 +193,11 @@ fn of_outbox(settings: &Settings) -> (Option<OutboxReport>, Vec<Finding>) {
     };
     for waiting in status.origins.iter().flat_map(|origin| &origin.waiting) {
         let said = format!("records wait for a credential: {} [{}]", waiting.reason, waiting.source);
-        findings.push(Finding::warning("outbox-waiting", said, "mend the credential, then: tally relay flush"));
+        findings.push(Finding::warning(
+            "outbox-waiting",
+            said,
+            "mend the credential, then: tally relay flush",
+        ));
     }
     if status.rejected > 0 {
         let said = format!("the Console refused {} records for good", status.rejected);
@@ -198,11 +206,19 @@ fn of_outbox(settings: &Settings) -> (Option<OutboxReport>, Vec<Finding>) {
     }
     if status.evicted > status.superseded {
         let said = format!("{} records made room in a full outbox", status.evicted - status.superseded);
-        findings.push(Finding::warning("outbox-evicted", said, "they are still in the journal: tally economics show"));
+        findings.push(Finding::warning(
+            "outbox-evicted",
+            said,
+            "they are still in the journal: tally economics show",
+        ));
     }
     if status.delivered_before > 0 {
         let said = format!("the Console knew {} ids before we first sent them", status.delivered_before);
-        findings.push(Finding::warning("outbox-foreign-ids", said, "see who else sends these run ids: tally relay status"));
+        findings.push(Finding::warning(
+            "outbox-foreign-ids",
+            said,
+            "see who else sends these run ids: tally relay status",
+        ));
     }
     let report = OutboxReport {
         enqueued: status.enqueued,
@@ -237,7 +253,10 @@ mod tests {
 
     #[test]
     fn a_url_is_shown_without_what_may_be_secret() {
-        assert_eq!(redacted("https://u:pa55@c.example/a?token=s&x=s#s"), "https://c.example/a?token=%5Bredacted%5D&x=%5Bredacted%5D");
+        assert_eq!(
+            redacted("https://u:pa55@c.example/a?token=s&x=s#s"),
+            "https://c.example/a?token=%5Bredacted%5D&x=%5Bredacted%5D"
+        );
         assert_eq!(redacted("https://c.example"), "https://c.example/");
         assert_eq!(redacted("no url"), "[malformed-url]");
     }

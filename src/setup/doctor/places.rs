@@ -34,13 +34,17 @@ pub(super) fn conf(place: &Place, env: &Env, settings: &Settings) -> (ConfReport
         Ok(_) => Some(true),
         Err(ConfError::Absent(_)) => {
             if scope == "explicit" {
-                let said = format!("TELEMETRY_CONFIG_FILE names {}, which is not there; no conf is read", path.display());
+                let said = format!(
+                    "TELEMETRY_CONFIG_FILE names {}, which is not there; no conf is read",
+                    path.display()
+                );
                 findings.push(Finding::error("conf-missing", said, "unset TELEMETRY_CONFIG_FILE"));
             }
             None
         }
         Err(ConfError::Untrusted { reason, .. }) => {
-            let closed = if scope == "user-global" { "" } else { ", and nothing is sent from this workspace" };
+            let closed =
+                if scope == "user-global" { "" } else { ", and nothing is sent from this workspace" };
             let said = format!(
                 "Untrusted telemetry console conf at {} (must be mode 600, owned by the current user, and not a symlink): \
                  {reason}; it is ignored{closed}",
@@ -62,7 +66,11 @@ pub(super) fn conf(place: &Place, env: &Env, settings: &Settings) -> (ConfReport
     for warning in &settings.warnings {
         // The others have findings of their own.
         if of_conf.as_ref().is_some_and(|path| warning.starts_with(path)) || warning.contains("no switch") {
-            findings.push(Finding::warning("conf-lines", warning.clone(), format!("${{EDITOR:-vi}} {shown}")));
+            findings.push(Finding::warning(
+                "conf-lines",
+                warning.clone(),
+                format!("${{EDITOR:-vi}} {shown}"),
+            ));
         }
     }
     (ConfReport { path, scope, trusted, tracked }, findings)
@@ -77,7 +85,11 @@ fn open_folder(conf: &Path) -> Option<Finding> {
     }
     let what = if mode & 0o022 != 0 { "write to" } else { "look into" };
     let said = format!("others can {what} {}, the folder of the conf (mode {mode:o})", folder.display());
-    Some(Finding::warning("conf-folder-open", said, format!("chmod 700 {}", quote(&folder.to_string_lossy()))))
+    Some(Finding::warning(
+        "conf-folder-open",
+        said,
+        format!("chmod 700 {}", quote(&folder.to_string_lossy())),
+    ))
 }
 
 /// A token file that others may read.
@@ -97,7 +109,10 @@ pub(super) fn environment(place: &Place, env: &Env, settings: &Settings) -> Vec<
         && holds.source != Source::Environment
         && (other.read_endpoint() != holds.read_endpoint() || other.tenant != holds.tenant)
     {
-        let said = format!("the environment names another Console or tenant; {} holds, and it changes nothing", holds.source);
+        let said = format!(
+            "the environment names another Console or tenant; {} holds, and it changes nothing",
+            holds.source
+        );
         let fix = "unset CONSOLE_TELEMETRY_URL CONSOLE_URL FLOW_AGENTS_CONSOLE_URL CONSOLE_TENANT_ID CONSOLE_TELEMETRY_TOKEN";
         findings.push(Finding::warning("environment-differs", said, fix));
     }
@@ -107,7 +122,8 @@ pub(super) fn environment(place: &Place, env: &Env, settings: &Settings) -> Vec<
     }
     let meant = settings.workspace.data_dir(env.path(&vars::TELEMETRY_DATA_DIR));
     if settings.data_dir != meant {
-        let said = format!("{} cannot hold journals; they are in {}", meant.display(), settings.data_dir.display());
+        let said =
+            format!("{} cannot hold journals; they are in {}", meant.display(), settings.data_dir.display());
         let fix = format!("make it writable, and no link: ls -ld {}", quote(&meant.to_string_lossy()));
         findings.push(Finding::warning("data-elsewhere", said, fix));
     }
@@ -118,7 +134,14 @@ pub(super) fn environment(place: &Place, env: &Env, settings: &Settings) -> Vec<
 /// Shell profiles that put a token in the environment of every program.
 fn profiles(home: &Path) -> Vec<Finding> {
     const PROFILES: [&str; 8] = [
-        ".profile", ".bash_profile", ".bashrc", ".zprofile", ".zshenv", ".zshrc", ".envrc", ".config/fish/config.fish",
+        ".profile",
+        ".bash_profile",
+        ".bashrc",
+        ".zprofile",
+        ".zshenv",
+        ".zshrc",
+        ".envrc",
+        ".config/fish/config.fish",
     ];
     const NAMES: [&str; 2] = ["CONSOLE_TELEMETRY_TOKEN", "CONSOLE_AUTH_TOKEN"];
     let mut findings = vec![];
@@ -129,11 +152,13 @@ fn profiles(home: &Path) -> Vec<Finding> {
             let line = line.trim_start();
             !line.starts_with('#')
                 && NAMES.iter().any(|name| {
-                    line.split_once(name).is_some_and(|(_, rest)| rest.starts_with('=') || rest.starts_with(' '))
+                    line.split_once(name)
+                        .is_some_and(|(_, rest)| rest.starts_with('=') || rest.starts_with(' '))
                 })
         };
         if let Some((number, _)) = (1..).zip(text.lines()).find(|(_, line)| names_token(line)) {
-            let said = format!("{} line {number} puts a token in the environment of every program", path.display());
+            let said =
+                format!("{} line {number} puts a token in the environment of every program", path.display());
             let fix = "move it to a conf: tally init --yes --console-url URL --console-token-file FILE";
             findings.push(Finding::warning("token-in-profile", said, fix));
         }

@@ -11,15 +11,8 @@ use std::path::Path;
 pub(super) const NAME: &str = "claude-code";
 
 /// The economics of a run hang on the first, the last and `SubagentStop`; claims on the others too.
-const EVENTS: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "SubagentStop",
-    "Stop",
-    "SessionEnd",
-];
+const EVENTS: &[&str] =
+    &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStop", "Stop", "SessionEnd"];
 
 /// Covers a hook's longest waits for other hooks: sessions 3 s, journal 3 s, outbox 2 s.
 const TIMEOUT_S: u64 = 15;

@@ -136,7 +136,9 @@ impl Target {
         match &self.asset {
             Asset::Json { command, .. } => json::ours(text, &self.wanted(command)),
             Asset::Toml { .. } => toml::ours(text, self.host),
-            Asset::Own(_) => Ok(own_command(text).map(|command| ("*".to_owned(), command)).into_iter().collect()),
+            Asset::Own(_) => {
+                Ok(own_command(text).map(|command| ("*".to_owned(), command)).into_iter().collect())
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! What each host gets, in a project and for all projects; and that its file does what the host's documentation says.
 
 use super::*;
-use crate::setup::place::Scope;
 use crate::settings::env::Env;
+use crate::setup::place::Scope;
 use std::path::Path;
 
 fn place(root: &Path, scope: Scope, env: &[(&str, &str)]) -> Place {
@@ -92,7 +92,10 @@ fn codex_hooks_stay_in_one_place() {
     let (_dir, root) = scratch();
     put(&root.join(".codex/config.toml"), "model = \"o\"\n");
     assert_eq!(files(&root, Scope::Workspace, "codex"), [".codex/hooks.json"]);
-    put(&root.join(".codex/config.toml"), "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n");
+    put(
+        &root.join(".codex/config.toml"),
+        "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n",
+    );
     assert_eq!(files(&root, Scope::Workspace, "codex"), [".codex/config.toml"]);
     put(&root.join(".codex/hooks.json"), "{}");
     assert_eq!(files(&root, Scope::Workspace, "codex"), [".codex/hooks.json"]);

@@ -254,7 +254,8 @@ fn without(mut document: Value, wanted: &Wanted<'_>) -> Value {
                         entries.retain(|entry| !is_ours(entry, wanted));
                     }
                 }
-                let filled = |item: &Value| item.get("hooks").is_none_or(|hooks| hooks != &Value::Array(vec![]));
+                let filled =
+                    |item: &Value| item.get("hooks").is_none_or(|hooks| hooks != &Value::Array(vec![]));
                 items.retain(filled);
             } else {
                 items.retain(|entry| !is_ours(entry, wanted));

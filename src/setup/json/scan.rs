@@ -142,7 +142,10 @@ impl Scanner<'_> {
 
     fn refuse(&self, what: &str) -> Refusal {
         let before = self.text.get(..self.at).unwrap_or(self.text);
-        Refusal(format!("it is not JSON that can be edited: line {}: {what}", before.matches('\n').count() + 1))
+        Refusal(format!(
+            "it is not JSON that can be edited: line {}: {what}",
+            before.matches('\n').count() + 1
+        ))
     }
 
     fn trivia(&mut self) -> Result<(), Refusal> {
@@ -224,7 +227,8 @@ impl Scanner<'_> {
             escaped = c == '\\' && !escaped;
             ends.then_some(at + 1)
         });
-        let literal = end.and_then(|end| rest.get(..end)).ok_or_else(|| self.refuse("a text does not end"))?;
+        let literal =
+            end.and_then(|end| rest.get(..end)).ok_or_else(|| self.refuse("a text does not end"))?;
         let text = serde_json::from_str(literal).map_err(|_| self.refuse("a text is not valid"))?;
         self.at += literal.len();
         Ok(text)

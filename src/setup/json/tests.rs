@@ -33,7 +33,10 @@ fn a_new_file_is_plain_json_with_one_entry_per_event() {
     let text = merged("");
     let expected = json!({"hooks": {"SessionStart": [entry()], "Stop": [entry()]}});
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
-    assert!(text.starts_with("{\n  \"hooks\": {\n    \"SessionStart\": [\n      {\n        \"hooks\": [\n"), "{text}");
+    assert!(
+        text.starts_with("{\n  \"hooks\": {\n    \"SessionStart\": [\n      {\n        \"hooks\": [\n"),
+        "{text}"
+    );
     assert!(text.ends_with("\n  }\n}\n"), "{text}");
 }
 
@@ -109,7 +112,13 @@ fn unmerging_takes_only_what_is_ours_and_what_it_leaves_empty() {
 
 #[test]
 fn a_flat_list_holds_milliseconds() {
-    let wanted = Wanted { shape: Shape::Flat, host: "kiro", events: &["stop"], command: "/t/tally hook kiro", timeout_s: 15 };
+    let wanted = Wanted {
+        shape: Shape::Flat,
+        host: "kiro",
+        events: &["stop"],
+        command: "/t/tally hook kiro",
+        timeout_s: 15,
+    };
     let text = "{\n  \"name\": \"dev\",\n  \"hooks\": {\n    \"stop\": [\n      { \"command\": \"npm test\" }\n    ]\n  }\n}\n";
     let with = merge(text, &wanted).unwrap();
     let expected = json!([{"command": "npm test"}, {"command": "/t/tally hook kiro", "timeout_ms": 15000}]);

@@ -74,13 +74,17 @@ fn serve(stream: &TcpStream, tokens: &Tokens, seen: &Mutex<Vec<Request>>) -> Opt
     let own = token.as_deref().and_then(|token| tokens.iter().find(|(known, _)| *known == token));
     let (status, answer) = match own {
         None => (401, r#"{"error":"UNAUTHORIZED"}"#.to_owned()),
-        Some((_, own)) if tenant.as_deref().is_some_and(|tenant| tenant != *own) => {
-            (403, r#"{"error":"TENANT_FORBIDDEN","safeMessage":"tenant is not allowed for this token"}"#.to_owned())
-        }
+        Some((_, own)) if tenant.as_deref().is_some_and(|tenant| tenant != *own) => (
+            403,
+            r#"{"error":"TENANT_FORBIDDEN","safeMessage":"tenant is not allowed for this token"}"#.to_owned(),
+        ),
         Some((_, own)) if method == "GET" => (200, format!(r#"{{"tenantId":"{own}","runCount":0}}"#)),
         Some(_) => (202, r#"{"outcome":"accepted","status":"persisted"}"#.to_owned()),
     };
     seen.lock().unwrap().push(Request { method, path, token, tenant, body });
-    let head = format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", answer.len());
+    let head = format!(
+        "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        answer.len()
+    );
     (&*stream).write_all(format!("{head}{answer}").as_bytes()).ok()
 }

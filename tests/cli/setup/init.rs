@@ -9,7 +9,8 @@ const KNOWN: &[(&str, &str)] = &[(TOKEN, "acme"), ("second-token", "birch")];
 
 fn connected(env: &TestEnv, console: &Console) -> Value {
     let token = token_file(env, TOKEN);
-    let args = ["--console-url", &console.url, "--console-token-file", &token, "--console-tenant", "acme", "--json"];
+    let args =
+        ["--console-url", &console.url, "--console-token-file", &token, "--console-tenant", "acme", "--json"];
     json(&init(env, &args, 0), "init.schema.json")
 }
 
@@ -29,8 +30,15 @@ fn one_command_installs_hooks_and_a_trusted_conf_and_verifies() {
     assert_eq!((mode(&conf(&env)), mode(conf(&env).parent().unwrap())), (0o600, 0o700));
     let hooks: Value = serde_json::from_str(&read(&settings(&env))).unwrap();
     let command = format!("{} hook claude-code", env!("CARGO_BIN_EXE_tally"));
-    let events =
-        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStop", "Stop", "SessionEnd"];
+    let events = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "SubagentStop",
+        "Stop",
+        "SessionEnd",
+    ];
     let entry = json!([{"hooks": [{"type": "command", "command": command, "timeout": 15}]}]);
     let expected: Value = events.iter().map(|event| ((*event).to_owned(), entry.clone())).collect();
     assert_eq!(hooks, json!({ "hooks": expected }));
@@ -67,7 +75,9 @@ fn a_rotation_and_a_second_tenant_change_their_keys_and_nothing_else() {
     let changed = text.replace(TOKEN, "second-token").replace("=acme", "=birch");
     assert_eq!(read(&conf(&env)), changed);
     assert!(changed.contains("console_economics_relay=0\n"));
-    let backup = answer["files"].as_array().unwrap().iter().find(|file| file["role"] == "conf").unwrap()["backup"].clone();
+    let backup =
+        answer["files"].as_array().unwrap().iter().find(|file| file["role"] == "conf").unwrap()["backup"]
+            .clone();
     let backup = PathBuf::from(backup.as_str().unwrap());
     assert_eq!((read(&backup), mode(&backup)), (text, 0o600));
     init(&env, &["--economics-relay", "--liveness-relay"], 0);
@@ -85,7 +95,9 @@ fn url_and_endpoint_replace_each_other_and_the_token_stays() {
     assert_eq!(json(&output, "init.schema.json")["verification"]["state"], "verified");
     assert_eq!(
         read(&conf(&env)),
-        format!("console_telemetry_token={TOKEN}\nconsole_tenant_id=acme\nconsole_telemetry_endpoint_url={endpoint}\n")
+        format!(
+            "console_telemetry_token={TOKEN}\nconsole_tenant_id=acme\nconsole_telemetry_endpoint_url={endpoint}\n"
+        )
     );
     init(&env, &["--console-url", &console.url], 0);
     assert!(!read(&conf(&env)).contains("endpoint_url"));
@@ -106,7 +118,9 @@ fn a_token_does_not_follow_a_url_to_another_console_unasked() {
 
 #[test]
 fn a_token_that_the_console_refuses_is_stored_and_said() {
-    for (token, tenant, id) in [("unknown-token", "acme", "token-refused"), (TOKEN, "birch", "tenant-refused")] {
+    for (token, tenant, id) in
+        [("unknown-token", "acme", "token-refused"), (TOKEN, "birch", "tenant-refused")]
+    {
         let env = TestEnv::new();
         let console = Console::start(KNOWN);
         let file = token_file(&env, token);
@@ -158,7 +172,12 @@ fn nobody_to_ask_is_an_error_that_names_the_flags() {
         let output = env.run(args);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("--yes") && said.contains("--telemetry-sink") && said.contains("--console-token-file"), "{said}");
+        assert!(
+            said.contains("--yes")
+                && said.contains("--telemetry-sink")
+                && said.contains("--console-token-file"),
+            "{said}"
+        );
     }
     assert!(tree(&env.project()).is_empty());
 }
@@ -168,9 +187,13 @@ fn a_dry_run_says_what_would_be_and_does_nothing() {
     let env = TestEnv::new();
     let token = token_file(&env, TOKEN);
     let home = tree(&env.home());
-    let args = ["init", "--dry-run", "--json", "--console-url", "https://c.example", "--console-token-file", &token];
+    let args =
+        ["init", "--dry-run", "--json", "--console-url", "https://c.example", "--console-token-file", &token];
     let answer = json(&env.run(&args), "init.schema.json");
-    assert_eq!((&answer["dryRun"], &answer["verification"]["state"]), (&json!(true), &json!("unverified-not-attempted")));
+    assert_eq!(
+        (&answer["dryRun"], &answer["verification"]["state"]),
+        (&json!(true), &json!("unverified-not-attempted"))
+    );
     assert!(answer["files"].as_array().unwrap().iter().all(|file| file["action"] == "created"), "{answer:#}");
     assert!(tree(&env.project()).is_empty());
     assert_eq!(tree(&env.home()), home);
@@ -219,7 +242,16 @@ fn global_is_for_all_projects() {
     let env = TestEnv::new();
     let console = Console::start(KNOWN);
     let token = token_file(&env, TOKEN);
-    let args = ["--global", "--console-url", &console.url, "--console-token-file", &token, "--console-tenant", "acme", "--json"];
+    let args = [
+        "--global",
+        "--console-url",
+        &console.url,
+        "--console-token-file",
+        &token,
+        "--console-tenant",
+        "acme",
+        "--json",
+    ];
     let answer = json(&init(&env, &args, 0), "init.schema.json");
     assert_eq!(answer["verification"]["state"], "verified", "{answer:#}");
     assert_eq!(answer["verification"]["confScope"], "user-global");
@@ -241,7 +273,9 @@ fn a_dotfile_managers_link_is_written_through_and_stays_a_link() {
     symlink(&real, &link).unwrap();
     init(&env, &["--global", "--host", "claude-code"], 0);
     assert_eq!(std::fs::read_link(&link).unwrap(), real);
-    assert!(read(&real).contains("hook claude-code") && read(&real).starts_with("{\n  \"model\": \"opus\",\n"));
+    assert!(
+        read(&real).contains("hook claude-code") && read(&real).starts_with("{\n  \"model\": \"opus\",\n")
+    );
     assert_eq!(mode(&real), 0o640);
 }
 
@@ -270,7 +304,8 @@ fn files_that_cannot_be_edited_are_refused_one_by_one_and_stay() {
 #[test]
 fn every_host_is_set_up_and_a_second_time_changes_nothing() {
     let env = TestEnv::new();
-    let hosts = ["--host", "claude-code", "--host", "codex", "--host", "opencode", "--host", "pi", "--host", "kiro"];
+    let hosts =
+        ["--host", "claude-code", "--host", "codex", "--host", "opencode", "--host", "pi", "--host", "kiro"];
     for args in [&[][..], &["--global"]] {
         let args = [args, &hosts].concat();
         init(&env, &args, 0);
@@ -278,7 +313,12 @@ fn every_host_is_set_up_and_a_second_time_changes_nothing() {
         init(&env, &args, 0);
         assert_eq!((tree(&env.project()), tree(&env.home())), (project, home));
     }
-    for file in [".codex/hooks.json", ".opencode/plugins/tally.js", ".pi/extensions/tally.ts", ".kiro/hooks/tally.json"] {
+    for file in [
+        ".codex/hooks.json",
+        ".opencode/plugins/tally.js",
+        ".pi/extensions/tally.ts",
+        ".kiro/hooks/tally.json",
+    ] {
         assert!(read(&env.project().join(file)).contains(env!("CARGO_BIN_EXE_tally")), "{file}");
     }
 }
@@ -291,5 +331,7 @@ fn environment_variables_never_end_up_in_a_conf() {
     env.set("CONSOLE_TENANT_ID", "leaked-tenant");
     init(&env, &["--no-economics-relay"], 0);
     assert_eq!(read(&conf(&env)), "console_economics_relay=0\n");
-    assert!(!tree(&env.project()).iter().any(|(_, _, bytes)| String::from_utf8_lossy(bytes).contains("leaked")));
+    assert!(
+        !tree(&env.project()).iter().any(|(_, _, bytes)| String::from_utf8_lossy(bytes).contains("leaked"))
+    );
 }

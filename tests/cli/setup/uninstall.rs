@@ -15,15 +15,22 @@ fn uninstall(env: &TestEnv, args: &[&str], code: i32) -> Value {
 
 fn action(answer: &Value, role: &str) -> String {
     let files = answer["files"].as_array().unwrap();
-    let file = files.iter().find(|file| file["role"] == role).unwrap_or_else(|| panic!("no {role}: {answer:#}"));
+    let file =
+        files.iter().find(|file| file["role"] == role).unwrap_or_else(|| panic!("no {role}: {answer:#}"));
     file["action"].as_str().unwrap().to_owned()
 }
 
 /// What a user may have before us: comments, a BOM, CRLF, trailing commas, other hooks, an own conf.
 fn before(env: &TestEnv) {
     let project = env.project();
-    put(&settings(env), "\u{feff}{\r\n  // mine\r\n  \"hooks\": {\r\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"bell\"}]},],\r\n  },\r\n}\r\n");
-    put(&project.join(".codex/config.toml"), "model = 'o'\n\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = 'command'\ncommand = 'bell'");
+    put(
+        &settings(env),
+        "\u{feff}{\r\n  // mine\r\n  \"hooks\": {\r\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"bell\"}]},],\r\n  },\r\n}\r\n",
+    );
+    put(
+        &project.join(".codex/config.toml"),
+        "model = 'o'\n\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = 'command'\ncommand = 'bell'",
+    );
     put(&project.join(".kiro/agents/dev.json"), "{\"name\": \"dev\", \"hooks\": {}}");
     put(&project.join(".opencode/plugins/other.js"), "export const x = 1\n");
     put(&conf(env), "# mine\nconsole_url=http://127.0.0.1:1\nsome_key=1\n");
@@ -40,7 +47,8 @@ fn every_file_comes_back_byte_for_byte() {
         }
         let token = token_file(&env, TOKEN);
         let (project, home) = (tree(&env.project()), tree(&env.home()));
-        let args = [&HOSTS[..], &["--console-url", "http://127.0.0.1:1", "--console-token-file", &token]].concat();
+        let args =
+            [&HOSTS[..], &["--console-url", "http://127.0.0.1:1", "--console-token-file", &token]].concat();
         init(&env, &args, 0);
         init(&env, &[&args[..], &["--console-tenant", "acme"]].concat(), 0);
         assert_ne!(tree(&env.project()), project);
@@ -61,7 +69,20 @@ fn every_file_comes_back_byte_for_byte() {
 fn what_the_user_edited_since_stays_and_is_said() {
     let env = TestEnv::new();
     let token = token_file(&env, TOKEN);
-    init(&env, &["--host", "claude-code", "--host", "opencode", "--console-url", "http://127.0.0.1:1", "--console-token-file", &token], 0);
+    init(
+        &env,
+        &[
+            "--host",
+            "claude-code",
+            "--host",
+            "opencode",
+            "--console-url",
+            "http://127.0.0.1:1",
+            "--console-token-file",
+            &token,
+        ],
+        0,
+    );
     let edited = read(&settings(&env)).replacen('{', "{\n  \"model\": \"opus\",", 1);
     std::fs::write(settings(&env), &edited).unwrap();
     let plugin = env.project().join(".opencode/plugins/tally.js");
@@ -69,8 +90,14 @@ fn what_the_user_edited_since_stays_and_is_said() {
     std::fs::write(conf(&env), format!("{}pricing_file=/p\n", read(&conf(&env)))).unwrap();
     let answer = uninstall(&env, &[], 1);
     assert_eq!(action(&answer, "claude-code"), "cleaned");
-    assert_eq!(serde_json::from_str::<Value>(&read(&settings(&env))).unwrap(), serde_json::json!({"model": "opus"}));
-    assert_eq!((action(&answer, "conf").as_str(), read(&conf(&env)).as_str()), ("cleaned", "pricing_file=/p\n"));
+    assert_eq!(
+        serde_json::from_str::<Value>(&read(&settings(&env))).unwrap(),
+        serde_json::json!({"model": "opus"})
+    );
+    assert_eq!(
+        (action(&answer, "conf").as_str(), read(&conf(&env)).as_str()),
+        ("cleaned", "pricing_file=/p\n")
+    );
     assert_eq!(action(&answer, "opencode"), "failed");
     assert!(read(&plugin).ends_with("// mine\n"));
     for file in answer["files"].as_array().unwrap().iter().filter(|file| file["role"] != "ignore") {
@@ -84,13 +111,20 @@ fn an_install_over_an_edited_file_gives_the_edit_back() {
     put(&settings(&env), "{}\n");
     init(&env, &["--host", "claude-code"], 0);
     // The user moves to another path of the program, and adds a setting.
-    let edited = read(&settings(&env)).replace(env!("CARGO_BIN_EXE_tally"), "/old/tally").replacen('{', "{\n  \"model\": \"opus\",", 1);
+    let edited = read(&settings(&env)).replace(env!("CARGO_BIN_EXE_tally"), "/old/tally").replacen(
+        '{',
+        "{\n  \"model\": \"opus\",",
+        1,
+    );
     std::fs::write(settings(&env), edited).unwrap();
     init(&env, &["--host", "claude-code"], 0);
     assert!(!read(&settings(&env)).contains("/old/tally"));
     let answer = uninstall(&env, &[], 0);
     assert_eq!(action(&answer, "claude-code"), "restored");
-    assert_eq!(serde_json::from_str::<Value>(&read(&settings(&env))).unwrap(), serde_json::json!({"model": "opus"}));
+    assert_eq!(
+        serde_json::from_str::<Value>(&read(&settings(&env))).unwrap(),
+        serde_json::json!({"model": "opus"})
+    );
 }
 
 #[test]
@@ -123,7 +157,10 @@ fn journals_and_undelivered_records_stay() {
 #[test]
 fn entries_that_were_written_by_hand_are_taken_out_too() {
     let env = TestEnv::new();
-    put(&settings(&env), "{\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"tally hook claude-code\", \"timeout\": 15 }] }\n    ]\n  }\n}\n");
+    put(
+        &settings(&env),
+        "{\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"tally hook claude-code\", \"timeout\": 15 }] }\n    ]\n  }\n}\n",
+    );
     let answer = uninstall(&env, &[], 0);
     assert_eq!(action(&answer, "claude-code"), "cleaned");
     assert_eq!(read(&settings(&env)), "{\n  \"model\": \"opus\"\n}\n");
