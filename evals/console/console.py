@@ -13,7 +13,7 @@ from pathlib import Path
 from scenario import TENANTS
 
 HERE = Path(__file__).parent
-SECONDS_TO_START = 60
+SECONDS_TO_START = 180
 # A proxy in the environment is for the world outside; this is loopback.
 OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
