@@ -222,6 +222,12 @@ pub fn moved_token(place: &Place, change: &Change) -> Option<String> {
     (from.origin() != to.endpoint.origin()).then(|| from.origin().to_owned())
 }
 
+/// Whether others than the owner can read a file.
+#[must_use]
+pub fn is_open(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| mode_of(&metadata) & 0o077 != 0)
+}
+
 /// The conf, and for a workspace the file that keeps it out of git.
 #[must_use]
 pub fn conf(place: &Place, change: &Change) -> Vec<Planned> {

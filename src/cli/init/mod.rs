@@ -140,6 +140,11 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
         }
         planned.extend(plan::conf(&place, &change));
     }
+    if let Some(file) = &args.console_token_file
+        && plan::is_open(&context.cwd.join(file))
+    {
+        notes.push(format!("others can read {}: remove it, the conf has the token now", file.display()));
+    }
     let names = if args.hosts.is_empty() {
         hosts::detected(&place)
     } else {

@@ -42,7 +42,7 @@ pub fn examine(place: &Place, network: Network) -> Report {
     findings.extend(found);
     let (outbox, found) = of_outbox(&settings);
     findings.extend(found);
-    let (pricing, found) = of_pricing(&settings);
+    let (pricing, found) = of_pricing(&env, &settings);
     findings.extend(found);
     if !settings.enabled {
         let fix = "unset TELEMETRY_ENABLED, or take `enabled` out of the conf";
@@ -231,7 +231,7 @@ fn of_outbox(settings: &Settings) -> (Option<OutboxReport>, Vec<Finding>) {
     (Some(report), findings)
 }
 
-fn of_pricing(settings: &Settings) -> (PricingReport, Vec<Finding>) {
+fn of_pricing(env: &Env, settings: &Settings) -> (PricingReport, Vec<Finding>) {
     let loaded = pricing::load(&settings.pricing);
     let findings = loaded
         .warnings
@@ -244,7 +244,15 @@ fn of_pricing(settings: &Settings) -> (PricingReport, Vec<Finding>) {
         Origin::Bundled => ("bundled", None),
     };
     let version = loaded.registry.table(None).map(|table| table.version().to_owned());
-    (PricingReport { origin, path, version }, findings)
+    const NAMES: [&Var; 4] = [
+        &vars::TELEMETRY_PRICING_FILE,
+        &vars::FLOW_AGENTS_PRICING_FILE,
+        &vars::TELEMETRY_PRICING_URL,
+        &vars::FLOW_AGENTS_PRICING_URL,
+    ];
+    let configured = settings.pricing.file.is_some() || settings.pricing.url.is_some();
+    let source = source(env.first(&NAMES).is_some(), configured, "default");
+    (PricingReport { origin, path, source, version }, findings)
 }
 
 #[cfg(test)]

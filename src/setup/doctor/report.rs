@@ -180,6 +180,8 @@ pub struct PricingReport {
     pub origin: &'static str,
     /// The file.
     pub path: Option<PathBuf>,
+    /// Where that was decided: `environment`, `config-file` or `default`.
+    pub source: &'static str,
     /// Its current version.
     pub version: Option<String>,
 }

@@ -56,7 +56,10 @@ fn a_healthy_install() {
     }
     assert_eq!((&found["conf"]["scope"], &found["conf"]["trusted"]), (&json!("workspace"), &json!(true)));
     assert_eq!(found["telemetry"]["activeSinks"], json!(["local-files", "console"]));
-    assert_eq!(found["pricing"]["origin"], "bundled");
+    assert_eq!(
+        (&found["pricing"]["origin"], &found["pricing"]["source"]),
+        (&json!("bundled"), &json!("default"))
+    );
     let hook = &found["hooks"][0];
     assert_eq!(
         (&hook["host"], &hook["installed"], &hook["current"]),

@@ -166,6 +166,17 @@ fn mistakes_touch_nothing_and_say_what_to_do() {
 }
 
 #[test]
+fn a_token_file_that_others_can_read_is_said() {
+    let env = TestEnv::new();
+    let console = Console::start(KNOWN);
+    let token = token_file(&env, TOKEN);
+    set_mode(Path::new(&token), 0o644);
+    let output = init(&env, &["--console-url", &console.url, "--console-token-file", &token, "--json"], 0);
+    let answer = json(&output, "init.schema.json");
+    assert!(answer["notes"][0].as_str().unwrap().contains(&token), "{answer:#}");
+}
+
+#[test]
 fn nobody_to_ask_is_an_error_that_names_the_flags() {
     let env = TestEnv::new();
     for args in [&["init"][..], &["init", "--telemetry-sink", "local-files"]] {
