@@ -145,6 +145,9 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     {
         notes.push(format!("others can read {}: remove it, the conf has the token now", file.display()));
     }
+    if place.scope == Scope::Workspace && place.dest == place.home {
+        notes.push("this is your home as one project; for all your projects use --global".to_owned());
+    }
     let names = if args.hosts.is_empty() {
         hosts::detected(&place)
     } else {

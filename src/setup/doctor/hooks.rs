@@ -26,7 +26,7 @@ pub(super) fn look(place: &Place, data_dir: &Path) -> (Vec<HookReport>, Vec<Find
     for host in hosts::NAMES {
         let mut calling = vec![];
         for at in &places {
-            for target in hosts::targets(host, at).unwrap_or_default() {
+            for target in hosts::candidates(host, at) {
                 let (report, found) = one(at, &target, seen.get(host));
                 if report.installed {
                     calling.push(report.file.display().to_string());

@@ -6,7 +6,7 @@ use crate::settings::env::vars;
 use crate::setup::command;
 use crate::setup::place::{Place, Scope};
 use crate::sys::files;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) const NAME: &str = "claude-code";
 
@@ -17,25 +17,34 @@ const EVENTS: &[&str] =
 /// Covers a hook's longest waits for other hooks: sessions 3 s, journal 3 s, outbox 2 s.
 const TIMEOUT_S: u64 = 15;
 
-pub(super) fn targets(place: &Place) -> Result<Vec<Target>, Refusal> {
+/// The user's file, or the project's: the shared one and the one that is not.
+fn paths(place: &Place) -> Vec<PathBuf> {
     if place.scope == Scope::UserGlobal {
         let named = place.env.path(&vars::CLAUDE_CONFIG_DIR).map(Path::to_path_buf);
         let folder = named.unwrap_or_else(|| place.home.join(".claude"));
-        return Ok(vec![target(place, &folder.join("settings.json"))]);
+        return vec![folder.join("settings.json")];
     }
-    let folder = place.dest.join(".claude");
-    let (shared, local) = (folder.join("settings.json"), folder.join("settings.local.json"));
+    ["settings.json", "settings.local.json"].map(|name| place.dest.join(".claude").join(name)).to_vec()
+}
+
+pub(super) fn candidates(place: &Place) -> Vec<Target> {
+    paths(place).iter().map(|path| target(place, path)).collect()
+}
+
+pub(super) fn targets(place: &Place) -> Result<Vec<Target>, Refusal> {
+    let paths = paths(place);
+    let [shared, local] = paths.as_slice() else { return Ok(candidates(place)) };
     // An index that cannot be read may well have it: the file that is not shared is right either way.
-    if place.is_tracked(&shared) == Some(false) && !calls_us(place, &local) {
-        return Ok(vec![target(place, &shared)]);
+    if place.is_tracked(shared) == Some(false) && !calls_us(place, local) {
+        return Ok(vec![target(place, shared)]);
     }
-    if calls_us(place, &shared) {
+    if calls_us(place, shared) {
         return Err(Refusal(format!(
             "{} calls tally already, and git tracks it; take the entries out there to have your own",
             shared.display()
         )));
     }
-    Ok(vec![target(place, &local)])
+    Ok(vec![target(place, local)])
 }
 
 fn target(place: &Place, path: &Path) -> Target {

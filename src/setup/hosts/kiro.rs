@@ -16,19 +16,26 @@ const AGENT_EVENTS: &[&str] = &["agentSpawn", "userPromptSubmit", "preToolUse", 
 const TRIGGERS: [&str; 5] = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"];
 const TIMEOUT_S: u64 = 15;
 
-pub(super) fn targets(place: &Place) -> Vec<Target> {
+/// The hooks file of ours, and each agent.
+pub(super) fn candidates(place: &Place) -> Vec<Target> {
     let folder = match place.scope {
         Scope::UserGlobal => place.home.join(".kiro"),
         Scope::Workspace => place.dest.join(".kiro"),
     };
-    let own = folder.join("hooks/tally.json");
     let command = command::of(&place.program, NAME);
-    let agents = agents(&folder.join("agents"));
-    if agents.is_empty() || own.exists() {
-        return vec![Target { host: NAME, path: own, asset: Asset::Own(hooks_file(&command)) }];
-    }
+    let own = Asset::Own(hooks_file(&command));
     let asset = Asset::Json { shape: Shape::Flat, events: AGENT_EVENTS, timeout_s: TIMEOUT_S, command };
-    agents.into_iter().map(|path| Target { host: NAME, path, asset: asset.clone() }).collect()
+    let agents = agents(&folder.join("agents")).into_iter();
+    let own = Target { host: NAME, path: folder.join("hooks/tally.json"), asset: own };
+    let agents = agents.map(|path| Target { host: NAME, path, asset: asset.clone() });
+    std::iter::once(own).chain(agents).collect()
+}
+
+pub(super) fn targets(place: &Place) -> Vec<Target> {
+    let mut targets = candidates(place);
+    let in_own = targets.len() == 1 || targets.first().is_some_and(|own| own.path.exists());
+    targets.retain(|target| target.is_json() != in_own);
+    targets
 }
 
 fn agents(folder: &Path) -> Vec<std::path::PathBuf> {

@@ -64,11 +64,22 @@ const MARK: &str = "tally init";
 pub fn targets(host: &str, place: &Place) -> Result<Vec<Target>, Refusal> {
     match host {
         claude::NAME => claude::targets(place),
-        codex::NAME => codex::targets(place),
+        codex::NAME => Ok(codex::targets(place)),
         opencode::NAME => Ok(opencode::targets(place)),
         pi::NAME => Ok(pi::targets(place)),
         kiro::NAME => Ok(kiro::targets(place)),
         _ => Err(Refusal(format!("unknown host {host:?}; known: {}", NAMES.join(", ")))),
+    }
+}
+
+/// Every file of `host` that may call us here, for who only looks.
+#[must_use]
+pub fn candidates(host: &str, place: &Place) -> Vec<Target> {
+    match host {
+        claude::NAME => claude::candidates(place),
+        codex::NAME => codex::candidates(place),
+        kiro::NAME => kiro::candidates(place),
+        _ => targets(host, place).unwrap_or_default(),
     }
 }
 
@@ -140,6 +151,10 @@ impl Target {
                 Ok(own_command(text).map(|command| ("*".to_owned(), command)).into_iter().collect())
             }
         }
+    }
+
+    fn is_json(&self) -> bool {
+        matches!(self.asset, Asset::Json { .. })
     }
 
     fn wanted<'a>(&'a self, command: &'a str) -> Wanted<'a> {

@@ -227,6 +227,9 @@ fn a_conf_that_git_tracks_is_an_error() {
     assert!(git(&env, &["init", "-q"]).status.success());
     installed(&env, &console.url, TOKEN, "acme");
     assert_eq!(report(&env, &[])["conf"]["tracked"], false);
+    assert!(git(&env, &["add", "-f", ".claude/settings.json"]).status.success());
+    let hooks = &report(&env, &[])["hooks"];
+    assert_eq!(hooks[0]["current"], true, "hooks that the project shares are hooks: {hooks:#}");
     assert!(git(&env, &["add", "-f", ".kontourai/telemetry-console.conf"]).status.success());
     let found = report(&env, &[]);
     assert_eq!((&found["conf"]["tracked"], severity(&found, "conf-tracked")), (&json!(true), Some("error")));
