@@ -28,8 +28,8 @@ pub enum Role {
     Host(&'static str),
 }
 
-/// A file of the plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A file of the plan. It may hold a token, so it cannot be printed.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Planned {
     /// What it is.
     pub role: Role,
@@ -46,10 +46,12 @@ pub struct Planned {
 }
 
 /// What is to be done with a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Step {
     /// Nothing: it holds already what it is to hold.
     Keep,
+    /// Nothing, for this reason.
+    Leave(String),
     /// Write these bytes, with this mode.
     Write(Vec<u8>, u32),
     /// It cannot be written; why, and what to do.
@@ -89,6 +91,7 @@ impl Planned {
     pub fn summary(&self) -> Summary {
         let (action, reason) = match (&self.step, &self.before) {
             (Step::Keep, _) => ("unchanged", None),
+            (Step::Leave(reason), _) => ("unchanged", Some(reason.clone())),
             (Step::Write(..), None) => ("created", None),
             (Step::Write(..), Some(_)) => ("changed", None),
             (Step::Refuse(reason), _) => ("refused", Some(reason.clone())),
@@ -96,9 +99,10 @@ impl Planned {
         Summary { role: self.role.name().to_owned(), path: self.shown.clone(), action, reason, backup: None }
     }
 
-    fn refused(role: Role, path: &Path, reason: String) -> Self {
+    /// A file that is not written.
+    fn not(role: Role, path: &Path, step: Step) -> Self {
         let (shown, path) = (path.to_path_buf(), path.to_path_buf());
-        Self { role, shown, path, before: None, own: None, step: Step::Refuse(reason) }
+        Self { role, shown, path, before: None, own: None, step }
     }
 }
 
@@ -110,7 +114,7 @@ pub fn hosts(place: &Place, names: &[&str]) -> Vec<Planned> {
         let Some(name) = hosts::NAMES.into_iter().find(|known| known == name) else { continue };
         match hosts::targets(name, place) {
             Ok(targets) => planned.extend(targets.iter().map(|target| host(place, target))),
-            Err(refusal) => planned.push(Planned::refused(Role::Host(name), &place.dest, refusal.0)),
+            Err(refusal) => planned.push(Planned::not(Role::Host(name), &place.dest, Step::Leave(refusal.0))),
         }
     }
     planned
@@ -122,7 +126,7 @@ fn host(place: &Place, target: &Target) -> Planned {
         Ok((path, before, own, step)) => {
             Planned { role, shown: target.path.clone(), path, before, own, step }
         }
-        Err(reason) => Planned::refused(role, &target.path, reason),
+        Err(reason) => Planned::not(role, &target.path, Step::Refuse(reason)),
     }
 }
 
@@ -236,7 +240,7 @@ pub fn conf(place: &Place, change: &Change) -> Vec<Planned> {
         Ok((before, step)) => {
             Planned { role: Role::Conf, shown: path.clone(), path: path.clone(), before, own: None, step }
         }
-        Err(reason) => Planned::refused(Role::Conf, path, reason),
+        Err(reason) => Planned::not(Role::Conf, path, Step::Refuse(reason)),
     };
     let ignore = matches!(planned.step, Step::Write(..) | Step::Keep) && place.scope == Scope::Workspace;
     let ignore = ignore.then(|| ignore_file(path));
@@ -305,6 +309,6 @@ fn ignore_file(conf: &Path) -> Planned {
             };
             Planned { role: Role::Ignore, shown: path.clone(), path, before, own: None, step }
         }
-        Err(reason) => Planned::refused(Role::Ignore, &path, reason),
+        Err(reason) => Planned::not(Role::Ignore, &path, Step::Refuse(reason)),
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn targets(place: &Place) -> Result<Vec<Target>, Refusal> {
     }
     if calls_us(place, shared) {
         return Err(Refusal(format!(
-            "{} calls tally already, and git tracks it; take the entries out there to have your own",
+            "{} calls tally, and git tracks it: the project shares its hooks",
             shared.display()
         )));
     }

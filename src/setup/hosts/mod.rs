@@ -60,7 +60,7 @@ const MARK: &str = "tally init";
 /// The files of `host` in this place.
 ///
 /// # Errors
-/// When there is no such host, or its files cannot be told apart safely.
+/// When there is no such host, or nothing is to be done for it here; the reason.
 pub fn targets(host: &str, place: &Place) -> Result<Vec<Target>, Refusal> {
     match host {
         claude::NAME => claude::targets(place),

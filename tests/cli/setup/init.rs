@@ -233,6 +233,24 @@ fn the_conf_is_kept_out_of_git_and_what_git_tracks_is_left_alone() {
 }
 
 #[test]
+fn hooks_that_the_project_shares_are_not_installed_a_second_time() {
+    let env = TestEnv::new();
+    assert!(git(&env, &["init", "-q"]).status.success());
+    let shared =
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "tally hook claude-code"}]}]}}"#;
+    put(&settings(&env), shared);
+    assert!(git(&env, &["add", "-A"]).status.success());
+    let answer = json(&init(&env, &["--host", "claude-code", "--json"], 0), "init.schema.json");
+    assert_eq!(answer["files"][0]["action"], "unchanged");
+    assert!(
+        answer["files"][0]["reason"].as_str().unwrap().contains("the project shares its hooks"),
+        "{answer:#}"
+    );
+    assert_eq!(read(&settings(&env)), shared);
+    assert!(!env.project().join(".claude/settings.local.json").exists());
+}
+
+#[test]
 fn a_linked_worktree_shares_the_conf_of_its_main_checkout() {
     let env = TestEnv::new();
     let console = Console::start(KNOWN);
