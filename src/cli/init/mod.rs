@@ -4,6 +4,7 @@ mod wizard;
 
 use super::Context;
 use super::failure::Failure;
+use crate::hook::HOSTS;
 use crate::setup::console::{Flags, Mistake, TokenSource};
 use crate::setup::doctor::report::{Finding, Reachability, Report, Severity};
 use crate::setup::doctor::{self, Network, Reach};
@@ -39,13 +40,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "F")]
     console_token_file: Option<PathBuf>,
     /// Send economics records; what holds if you never said.
-    #[arg(long, overrides_with = "no_economics_relay")]
+    #[arg(long, conflicts_with = "no_economics_relay")]
     economics_relay: bool,
     /// Send no economics records.
     #[arg(long)]
     no_economics_relay: bool,
     /// Send claims, heartbeats and releases.
-    #[arg(long, overrides_with = "no_liveness_relay")]
+    #[arg(long, conflicts_with = "no_liveness_relay")]
     liveness_relay: bool,
     /// Send no claims; what holds if you never said.
     #[arg(long)]
@@ -160,6 +161,14 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
         apply::apply(&place, &planned)
             .map_err(|error| Failure::Failed(format!("{}: {error}", place.state.display())))?
     };
+    let silent: Vec<&str> = names.iter().copied().filter(|name| !HOSTS.contains(name)).collect();
+    if !silent.is_empty() {
+        notes.push(format!(
+            "this version records events of {} only; the hooks of {} wait",
+            HOSTS.join(", "),
+            silent.join(", ")
+        ));
+    }
     notes.extend(names.iter().filter_map(|name| hosts::next_step(name)).map(str::to_owned));
     let report = (!args.how.dry_run).then(|| doctor::examine(&place, Network { reach, timeout: PATIENCE }));
     let done = Done { place: &place, files: &files, report: report.as_ref(), notes: &notes };

@@ -143,7 +143,8 @@ fn mistakes_touch_nothing_and_say_what_to_do() {
     std::fs::write(&bad, "two words\n").unwrap();
     let bad = bad.to_str().unwrap();
     let url = "https://c.example";
-    let table: [(&[&str], &str); 12] = [
+    let table: [(&[&str], &str); 13] = [
+        (&["--economics-relay", "--no-economics-relay"], "cannot be used with"),
         (&["--console-token-file", &good], "require --console-url"),
         (&["--console-tenant", "acme"], "require --console-url"),
         (&["--telemetry-sink", "emacs"], "unknown telemetry sink"),
@@ -342,6 +343,9 @@ fn every_host_is_set_up_and_a_second_time_changes_nothing() {
         init(&env, &args, 0);
         assert_eq!((tree(&env.project()), tree(&env.home())), (project, home));
     }
+    let output = env.run(&["init", "--yes", "--host", "codex", "--json"]);
+    let notes = json(&output, "init.schema.json")["notes"].to_string();
+    assert!(notes.contains("claude-code only") && notes.contains("/hooks"), "{notes}");
     for file in [
         ".codex/hooks.json",
         ".opencode/plugins/tally.js",
