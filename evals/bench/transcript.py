@@ -24,7 +24,7 @@ class Conversation:
     """A session's transcript. `truth` is what it adds up to: calls, and tokens by model."""
 
     def __init__(self, session: str, seed: int = 1):
-        self.session = session
+        self.session, self.seed = session, seed
         self.calls = 0
         self.by_model: dict[str, dict[str, int]] = {}
         self._random = random.Random(seed)
@@ -61,7 +61,7 @@ class Conversation:
         for block in blocks:
             last = block is blocks[-1]
             so_far = usage if last else {**usage, "output_tokens": min(8, usage["output_tokens"])}
-            message = {"id": f"msg_{number:024}", "type": "message", "role": "assistant", "model": model}
+            message = {"id": f"msg_{self.seed:06}{number:018}", "type": "message", "role": "assistant", "model": model}
             message |= {"content": [block], "stop_reason": "tool_use" if last else None, "usage": so_far}
             lines.append(self._line("assistant", message, requestId=f"req_{number:024}"))
         output = self._text(*TEXT)

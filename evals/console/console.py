@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -31,24 +32,46 @@ class Console:
 
     def start(self) -> None:
         with (self.data / "log").open("a") as log:
+            # A session of its own, so that it and its database are killed together.
             self._process = subprocess.Popen(
-                self._command, cwd=self.data, env=self._env(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self._command,
+                cwd=self.data,
+                env=self._env(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
-        deadline = time.monotonic() + SECONDS_TO_START
-        while time.monotonic() < deadline and self._process.poll() is None:
-            try:
-                if self.get("/readyz")[0] == 200:
-                    return
-            except OSError:
-                time.sleep(0.1)
-        self.kill()
-        raise SystemExit(f"the Console did not start; it said:\n{(self.data / 'log').read_text()}")
+        self._wait_until(ready=True)
 
     def kill(self) -> None:
         """As a crash would: no time to say goodbye."""
         if self._process is not None:
-            self._process.kill()
+            os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+            self._process = None
+
+    def kill_database(self) -> None:
+        """The Console lives on, without its database."""
+        self._process.send_signal(signal.SIGUSR2)
+        self._wait_until(ready=False)
+
+    def revive_database(self) -> None:
+        self._process.send_signal(signal.SIGUSR2)
+        self._wait_until(ready=True)
+
+    def _wait_until(self, ready: bool) -> None:
+        deadline = time.monotonic() + SECONDS_TO_START
+        while time.monotonic() < deadline and self._process.poll() is None:
+            try:
+                if (self.get("/readyz")[0] == 200) == ready:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.1)
+        self.kill()
+        what = "start" if ready else "notice that its database is gone"
+        raise SystemExit(f"the Console did not {what}; it said:\n{(self.data / 'log').read_text()}")
 
     def get(self, path: str, token: str | None = None, tenant: str | None = None) -> tuple[int, dict]:
         request = urllib.request.Request(self.url + path)

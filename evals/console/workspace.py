@@ -14,16 +14,20 @@ class Workspace:
         self.tenant, self.tally, self.home = tenant, tally, scratch / "home"
         self.folder = scratch / tenant.id
         self.data = self.folder / ".kontourai/telemetry"
-        (self.folder / ".kontourai").mkdir(parents=True)
-        conf = self.folder / ".kontourai/telemetry-console.conf"
-        conf.touch(mode=0o600)
+        self.conf = self.folder / ".kontourai/telemetry-console.conf"
+        self.conf.parent.mkdir(parents=True)
+        self.conf.touch(mode=0o600)
+        self.configure(tenant.token, console_url, **settings)
+
+    def configure(self, token: str, console_url: str, **settings: str) -> None:
+        """Writes the conf anew."""
         keys = {
             "console_telemetry_url": console_url,
-            "console_telemetry_token": tenant.token,
-            "console_tenant_id": tenant.id,
+            "console_telemetry_token": token,
+            "console_tenant_id": self.tenant.id,
             **settings,
         }
-        conf.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
+        self.conf.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
 
     def run(self, *args: str, cwd: Path | None = None, stdin: str = "", **env: str) -> subprocess.CompletedProcess:
         """Runs the binary in the folder, or in `cwd`, with `env` in its environment."""

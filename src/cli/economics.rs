@@ -8,6 +8,7 @@ use crate::hook::errand;
 use crate::journal;
 use crate::report::economics as view;
 use crate::settings::Settings;
+use std::collections::VecDeque;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -107,13 +108,19 @@ fn record(args: RecordArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
 
 fn show(args: &ShowArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
     let path = context.settings()?.economics_log;
-    let mut records: Vec<Record> = vec![];
+    let mut latest: VecDeque<Record> = VecDeque::new();
+    let mut count = 0;
     let needle = format!("\"{}\"", crate::economics::record::SCHEMA);
-    let read = journal::log::read(&path, needle.as_bytes(), |line| {
-        records.extend(serde_json::from_slice(line).ok())
+    let read = journal::read(&path, needle.as_bytes(), |line, _| {
+        let Ok(record) = serde_json::from_slice(line) else { return };
+        count += 1;
+        latest.push_back(record);
+        if latest.len() > args.last {
+            latest.pop_front();
+        }
     });
     read.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
-    let latest = records.get(records.len().saturating_sub(args.last)..).unwrap_or_default();
+    let latest = latest.make_contiguous();
     if args.json {
         for record in latest {
             serde_json::to_writer(&mut *context.out, record).map_err(std::io::Error::from)?;
@@ -123,7 +130,7 @@ fn show(args: &ShowArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
         writeln!(context.out, "No runs are recorded yet in {}", path.display())?;
     } else {
         writeln!(context.out, "{}", view::table_of(latest, context.width))?;
-        writeln!(context.out, "{} of {} records in {}", latest.len(), records.len(), path.display())?;
+        writeln!(context.out, "{} of {} records in {}", latest.len(), count, path.display())?;
     }
     Ok(0)
 }

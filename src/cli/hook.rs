@@ -22,7 +22,6 @@ pub(super) struct Args {
 const MAX_INPUT: u64 = 64 << 20;
 
 pub(super) fn run(env: &Env, args: &[OsString], cwd: &Path) {
-    crate::sys::spawn::survive_file_size_limit();
     // A panic must not become the host's problem: no message, no exit code.
     std::panic::set_hook(Box::new(|_| ()));
     let served = std::panic::catch_unwind(|| serve(env, args, cwd));

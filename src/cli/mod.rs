@@ -17,7 +17,7 @@ mod usage;
 
 use crate::settings::Settings;
 use crate::settings::env::{Env, vars};
-use crate::sys::clock;
+use crate::sys::{clock, spawn};
 use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::ffi::OsString;
@@ -69,6 +69,8 @@ struct Context<'a> {
     width: u16,
     /// Whether a person watches standard error.
     watched: bool,
+    /// Whether standard output may have colour: on a terminal, unless `NO_COLOR` is set.
+    colour: bool,
 }
 
 impl Context<'_> {
@@ -93,6 +95,7 @@ impl Context<'_> {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
+    spawn::survive_file_size_limit();
     let env = Env::from_process();
     if let Some(ms) = env.get(&vars::TALLY_CLOCK_MS).and_then(|ms| ms.parse().ok()) {
         clock::freeze(ms);
@@ -138,7 +141,8 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
         .and_then(|columns| columns.parse().ok())
         .unwrap_or(crate::report::table::WIDTH);
     let watched = io::stderr().is_terminal();
-    let mut context = Context { env, cwd, out: &mut out, err: &mut err, width, watched };
+    let colour = io::stdout().is_terminal() && env.get(&vars::NO_COLOR).is_none();
+    let mut context = Context { env, cwd, out: &mut out, err: &mut err, width, watched, colour };
     let done = match command {
         Command::Hook(_) => Ok(0),
         Command::Economics(args) => economics::run(args, &mut context),
@@ -156,10 +160,7 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
             let (label, home) = (env.get(&vars::FLOW_AGENTS_PROJECT), env.path(&vars::HOME));
             project::run(&args, label, home, context.out, context.err).map_err(Failure::from)
         }
-        Command::Relay(args) => context
-            .settings()
-            .and_then(|settings| relay::run(&args, &settings, env, context.out, context.err))
-            .map_err(Failure::from),
+        Command::Relay(args) => relay::run(&args, &mut context),
     };
     let flushed = context.out.flush();
     match done.and_then(|code| flushed.map(|()| code).map_err(Failure::from)) {

@@ -15,6 +15,7 @@
 
 pub mod amount;
 pub mod assemble;
+pub mod backfill;
 pub mod billing;
 pub mod clock;
 pub mod event;

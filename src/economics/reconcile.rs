@@ -16,13 +16,15 @@ use std::io;
 /// # Errors
 /// When the journal cannot be read.
 pub fn session(head: &mut Head, journal: &mut Journal) -> io::Result<()> {
-    if head.journal_end >= journal.log.length() {
+    if head.journal_end == journal.end() {
         return Ok(());
     }
+    // A journal shorter than the one that the head knows has taken its place; what it holds is unknown.
+    let from = if head.journal_end > journal.end() { 0 } else { head.journal_end };
     let session_id = label(&head.session_id).into_owned();
     let needle = quoted("session_id", &session_id);
     let mut missed = vec![];
-    journal.log.for_each_from(head.journal_end, needle.as_bytes(), |line, _| {
+    journal.for_each_from(from, needle.as_bytes(), |line, _| {
         missed.extend(serde_json::from_slice::<Record>(line).ok());
     })?;
     for record in missed {
@@ -34,7 +36,7 @@ pub fn session(head: &mut Head, journal: &mut Journal) -> io::Result<()> {
     if head.pending.sum.tokens.total() < 0 || head.pending.sum.calls < 0 {
         head.pending = super::amount::Totals::default();
     }
-    head.journal_end = journal.log.length();
+    head.journal_end = journal.end();
     Ok(())
 }
 
@@ -44,7 +46,7 @@ pub fn session(head: &mut Head, journal: &mut Journal) -> io::Result<()> {
 /// When the journal cannot be read.
 pub fn last_of_session(session_id: &str, journal: &mut Journal) -> io::Result<Option<Record>> {
     let needle = quoted("session_id", session_id);
-    journal.log.last(needle.as_bytes(), |line| {
+    journal.last(needle.as_bytes(), |line| {
         serde_json::from_slice::<Record>(line).ok().filter(|record| record.session_id == session_id)
     })
 }
@@ -55,7 +57,7 @@ pub fn last_of_session(session_id: &str, journal: &mut Journal) -> io::Result<Op
 /// When the journal cannot be read.
 pub fn task(slug: &str, journal: &mut Journal) -> io::Result<TaskTotals> {
     let needle = quoted("task_slug", slug);
-    let last = journal.log.last(needle.as_bytes(), |line| {
+    let last = journal.last(needle.as_bytes(), |line| {
         let record = serde_json::from_slice::<Record>(line).ok()?;
         (record.task_slug.as_deref() == Some(slug)).then_some(record.task_totals).flatten()
     })?;

@@ -12,7 +12,7 @@ use super::session::{Head, Session, Sessions};
 use crate::attribution::delegations;
 use crate::attribution::project::Project;
 use crate::attribution::sidecar::{self, Task};
-use crate::journal::{Durability, Journal, MAX_RECORD};
+use crate::journal::{self, Durability, Journal, MAX_RECORD};
 use crate::pricing;
 use crate::settings::Settings;
 use crate::sys::files;
@@ -91,9 +91,9 @@ pub fn start(subject: &Subject<'_>, resumed: bool) -> Result<(), RunError> {
         (Baseline::Transcript, 0)
     } else {
         // Where no session was ever kept, or all were lost, the journal is asked from its beginning.
-        let journal =
-            std::fs::metadata(&subject.settings.economics_log).ok().filter(|_| session.has_company());
-        (Baseline::SessionStart, journal.map_or(0, |journal| journal.len()))
+        let path = &subject.settings.economics_log;
+        let end = if session.has_company() { journal::end(path).map_err(at(path.display()))? } else { 0 };
+        (Baseline::SessionStart, end)
     };
     let head = Head::new(subject.host, subject.session_id, baseline, journal_end);
     commit(&mut session, &[], head, Durability::Written)
@@ -165,7 +165,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     let record = (head.sequence == 0 || has_news(&facts)).then(|| assemble(&facts));
     let handoff = write(&mut journal, record.as_ref(), settings)?;
     if let Some(record) = &record {
-        head.journal_end = journal.log.length();
+        head.journal_end = journal.end();
         head.record(record);
         head.pending = Totals::default();
         commit(&mut session, &[], head, Durability::Synced)?;
@@ -183,7 +183,8 @@ pub(super) fn open_journal(settings: &Settings) -> Result<Journal, RunError> {
     journal.ok_or_else(|| RunError::Busy { what: path.clone() })
 }
 
-/// Appends a record, if there is one, and hands on what the journal holds and the outbox does not.
+/// Appends a record, if there is one, hands on what the journal holds and the outbox does not, and rotates the journal if
+/// it is full.
 pub(super) fn write(
     journal: &mut Journal,
     record: Option<&Record>,
@@ -191,13 +192,12 @@ pub(super) fn write(
 ) -> Result<Option<HandoffError>, RunError> {
     let wrong = || at(settings.economics_log.display());
     handoff::prepare(journal, settings).map_err(wrong())?;
-    let fresh_from = journal.log.length();
-    if let Some(record) = record {
-        journal.append(&line(record)?).map_err(wrong())?;
-    }
+    let fresh_from = match record {
+        Some(record) => journal.append(&line(record)?, Durability::Synced).map_err(wrong())?.start,
+        None => journal.end(),
+    };
     Ok(match handoff::hand_on(journal, settings, fresh_from) {
-        Ok(0) => None,
-        Ok(stayed) => Some(HandoffError::Stayed(stayed)),
+        Ok(said) => said.or(handoff::rotate(journal, settings).err()),
         Err(error) => Some(error),
     })
 }
@@ -304,16 +304,25 @@ fn bill(
     Ok((reading, bill.map_err(at("index of billed calls"))?))
 }
 
-/// The record as its line. One that would be too large loses delegations, the last first, and says how many.
+/// The record as its line. One that would be too large lists fewer delegations, and says how many it omits; if need be it
+/// also forgets subagents of the task, which the next record then takes for new.
 fn line(record: &Record) -> Result<Vec<u8>, RunError> {
     let mut record = record.clone();
     loop {
         let line = serde_json::to_vec(&record).map_err(|error| at("record")(error.into()))?;
-        if line.len() <= MAX_RECORD || record.delegations.is_empty() {
-            return Ok(line);
+        let listed = record.delegations.len();
+        let known = record.task_totals.as_mut().map(|totals| &mut totals.delegation_events);
+        match known {
+            _ if line.len() <= MAX_RECORD => return Ok(line),
+            Some(known) if known.len() > listed => {
+                let middle = known.keys().nth(known.len() / 2).cloned().unwrap_or_default();
+                drop(known.split_off(&middle));
+            }
+            _ if listed == 0 => return Ok(line),
+            _ => {
+                record.delegations.truncate(listed / 2);
+                record.diagnostics.delegations_omitted += (listed - listed / 2) as u64;
+            }
         }
-        let keep = record.delegations.len() / 2;
-        record.diagnostics.delegations_omitted += (record.delegations.len() - keep) as u64;
-        record.delegations.truncate(keep);
     }
 }

@@ -100,7 +100,7 @@ pub fn for_each_in(
     if skipping {
         overlong += u64::from(hit || finder.find(&buffer).is_some());
         base += buffer.len() as u64;
-    } else if finder.find(&buffer).is_some() {
+    } else if !buffer.is_empty() && finder.find(&buffer).is_some() {
         yielded(Line { bytes: &buffer, offset: base, open: true });
     }
     Ok(Progress { offset: base, overlong })
@@ -133,7 +133,8 @@ fn line_after(file: &mut File, offset: u64) -> io::Result<u64> {
 /// Yields the lines of `whole`, each ending in a newline, that the finder hits.
 fn yield_lines(whole: &[u8], base: u64, finder: &memmem::Finder<'_>, yielded: &mut impl FnMut(Line<'_>)) {
     let mut from = 0;
-    while let Some(rest) = whole.get(from..) {
+    // An empty needle is in every line, but not behind the last one.
+    while let Some(rest) = whole.get(from..).filter(|rest| !rest.is_empty()) {
         let Some(hit) = finder.find(rest).map(|at| at + from) else { return };
         let start =
             whole.get(from..hit).and_then(|before| memrchr(b'\n', before)).map_or(from, |at| from + at + 1);

@@ -70,6 +70,12 @@ impl Log {
         Ok(starts)
     }
 
+    /// Whether `path` still names this file, and nobody has written to it since.
+    pub(super) fn is_current(&self, path: &Path) -> bool {
+        files::still_named(&self.file, path)
+            && self.file.metadata().is_ok_and(|metadata| metadata.len() == self.length)
+    }
+
     /// The length in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
@@ -84,14 +90,9 @@ impl Log {
         &mut self,
         from: u64,
         needle: &[u8],
-        mut yielded: impl FnMut(&[u8], u64),
+        yielded: impl FnMut(&[u8], u64),
     ) -> io::Result<()> {
-        lines::for_each(&mut self.file, from, needle, |line| {
-            if !line.open {
-                yielded(line.bytes, line.offset);
-            }
-        })?;
-        Ok(())
+        whole_lines(&mut self.file, from, needle, yielded)
     }
 
     /// The last line that contains `needle` and that `accept` takes; `None` when there is none. The end of the log is
@@ -102,18 +103,9 @@ impl Log {
     pub fn last<T>(
         &mut self,
         needle: &[u8],
-        mut accept: impl FnMut(&[u8]) -> Option<T>,
+        accept: impl FnMut(&[u8]) -> Option<T>,
     ) -> io::Result<Option<T>> {
-        for window in [TAIL, TAIL * 16, u64::MAX] {
-            let from = self.length.saturating_sub(window);
-            let mut found = None;
-            // A window may begin inside a line. Such a rest has one bracket too many: `accept` cannot parse it.
-            self.for_each_from(from, needle, |line, _| found = accept(line).or(found.take()))?;
-            if found.is_some() || from == 0 {
-                return Ok(found);
-            }
-        }
-        Ok(None)
+        last(&mut self.file, self.length, needle, accept)
     }
 
     /// The line that starts at `offset`, if it is whole and not longer than `limit`.
@@ -130,6 +122,40 @@ impl Log {
     }
 }
 
+/// See [`Log::for_each_from`].
+pub(super) fn whole_lines(
+    file: &mut File,
+    from: u64,
+    needle: &[u8],
+    mut yielded: impl FnMut(&[u8], u64),
+) -> io::Result<()> {
+    lines::for_each(file, from, needle, |line| {
+        if !line.open {
+            yielded(line.bytes, line.offset);
+        }
+    })
+    .map(drop)
+}
+
+/// See [`Log::last`]; `file` has `length` bytes.
+pub(super) fn last<T>(
+    file: &mut File,
+    length: u64,
+    needle: &[u8],
+    mut accept: impl FnMut(&[u8]) -> Option<T>,
+) -> io::Result<Option<T>> {
+    for window in [TAIL, TAIL * 16, u64::MAX] {
+        let from = length.saturating_sub(window);
+        let mut found = None;
+        // A window may begin inside a line. Such a rest has one bracket too many: `accept` cannot parse it.
+        whole_lines(file, from, needle, |line, _| found = accept(line).or(found.take()))?;
+        if found.is_some() || from == 0 {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
 const TAIL: u64 = 64 * 1024;
 
 /// Up to `count` bytes of `file` at `offset`.
@@ -138,24 +164,6 @@ pub(super) fn read_at(mut file: &File, offset: u64, count: usize) -> io::Result<
     let mut bytes = Vec::with_capacity(count);
     file.take(count as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Yields each whole line of the log at `path` that contains `needle`; nothing when there is no such file.
-///
-/// # Errors
-/// When the file cannot be read.
-pub fn read(path: &Path, needle: &[u8], mut yielded: impl FnMut(&[u8])) -> io::Result<()> {
-    let mut file = match files::open_regular(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    lines::for_each(&mut file, 0, needle, |line| {
-        if !line.open {
-            yielded(line.bytes);
-        }
-    })?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 //! stream's lock: a crash leaves one or the other.
 
 use super::event::{Kind, Seen};
-use super::stamp::Stamp;
 use super::standing::is_ahead;
 use super::stream::{Error, Stream};
 use crate::journal::lines;
@@ -84,7 +83,7 @@ fn choose(file: &mut File, now_ms: i64, report: &mut Report) -> io::Result<BTree
             return;
         };
         report.dropped += 1;
-        let stamp = Stamp::lenient(&seen.at);
+        let stamp = seen.at;
         if stamp.is_some_and(|stamp| is_ahead(stamp, now_ms)) {
             stays.insert(line.offset);
         }
@@ -118,6 +117,7 @@ fn later(one: Option<(i64, u64)>, other: Option<(i64, u64)>) -> Option<(i64, u64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::liveness::stamp::Stamp;
     use crate::liveness::standing::Fold;
     use proptest::prelude::*;
 

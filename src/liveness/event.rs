@@ -88,8 +88,8 @@ pub struct Seen<'a> {
     pub subject: Cow<'a, str>,
     /// Who says it.
     pub actor: Cow<'a, str>,
-    /// The stamp's text.
-    pub at: Cow<'a, str>,
+    /// The stamp; `None` where it is no time.
+    pub at: Option<Stamp>,
     /// Seconds, where they are a number above 0.
     pub ttl_s: Option<u64>,
     /// The machine.
@@ -102,7 +102,7 @@ impl<'a> Seen<'a> {
     /// Reads a line; `None` when it is no event: no JSON object, or without subject, actor or time.
     #[must_use]
     pub fn parse(line: &'a [u8]) -> Option<Self> {
-        Self::plain_heartbeat(line).or_else(|| Self::any(line))
+        Beat::read(line).and_then(|beat| beat.seen()).or_else(|| Self::any(line))
     }
 
     fn any(line: &'a [u8]) -> Option<Self> {
@@ -112,29 +112,46 @@ impl<'a> Seen<'a> {
             kind: raw.kind.as_deref().and_then(Kind::of),
             subject: filled(raw.subject)?,
             actor: filled(raw.actor)?,
-            at: filled(raw.at)?,
+            at: Stamp::lenient(&filled(raw.at)?),
             ttl_s: raw.ttl_s,
             host: filled(raw.host),
             branch: filled(raw.branch),
         })
     }
+}
 
-    /// A heartbeat as Tally and flow-agents write it, without escapes: nearly all of a long stream. Its other fields
-    /// say nothing about standing, so they are not looked at.
-    fn plain_heartbeat(line: &'a [u8]) -> Option<Self> {
-        let rest = line.strip_prefix(br#"{"type":"heartbeat","subjectId":""#)?;
-        let (subject, rest) = plain_string(rest)?;
+/// A heartbeat as Tally and flow-agents write it, without escapes: nearly all of a long stream. Its other fields say
+/// nothing about standing, so they are not looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Beat<'a> {
+    /// The bytes that name subject and actor: equal ones name the same pair, though not only equal ones do.
+    pub pair: &'a [u8],
+    /// The time's text.
+    pub at: &'a [u8],
+    subject: &'a [u8],
+    actor: &'a [u8],
+}
+
+impl<'a> Beat<'a> {
+    /// Reads a line; `None` when it is anything else, or written in another way.
+    #[must_use]
+    pub fn read(line: &'a [u8]) -> Option<Self> {
+        let named = line.strip_prefix(br#"{"type":"heartbeat","subjectId":""#)?;
+        let (subject, rest) = plain_string(named)?;
         let (actor, rest) = plain_string(rest.strip_prefix(br#","actor":""#)?)?;
+        let pair = named.get(..named.len() - rest.len())?;
         let (at, rest) = plain_string(rest.strip_prefix(br#","at":""#)?)?;
         let closed = rest == b"}" || (rest.starts_with(b",\"") && rest.ends_with(b"}"));
-        if !closed || subject.is_empty() || actor.is_empty() || at.is_empty() {
-            return None;
-        }
-        Some(Self {
+        closed.then_some(Self { pair, at, subject, actor })
+    }
+
+    fn seen(&self) -> Option<Seen<'a>> {
+        let name = |bytes: &'a [u8]| std::str::from_utf8(bytes).ok().filter(|name| !name.is_empty());
+        Some(Seen {
             kind: Some(Kind::Heartbeat),
-            subject: subject.into(),
-            actor: actor.into(),
-            at: at.into(),
+            subject: name(self.subject)?.into(),
+            actor: name(self.actor)?.into(),
+            at: Some(Stamp::of_bytes(self.at)?),
             ttl_s: None,
             host: None,
             branch: None,
@@ -142,11 +159,11 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The text up to the closing quote, and what follows it; `None` where anything is escaped.
-fn plain_string(bytes: &[u8]) -> Option<(&str, &[u8])> {
+/// The bytes up to the closing quote, and what follows it; `None` where anything is escaped.
+fn plain_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr::memchr2(b'"', b'\\', bytes)?;
     let (text, rest) = bytes.split_at_checked(end)?;
-    Some((std::str::from_utf8(text).ok()?, rest.strip_prefix(b"\"")?))
+    Some((text, rest.strip_prefix(b"\"")?))
 }
 
 #[derive(Default, Deserialize)]
@@ -202,20 +219,23 @@ mod tests {
     fn the_short_way_sees_what_the_long_way_sees() {
         for line in [
             r#"{"type":"heartbeat","subjectId":"s","actor":"a:b:é","at":"2026-07-01T12:00:00.123Z"}"#,
-            r#"{"type":"heartbeat","subjectId":"s","actor":"a","at":"x","source":"tool-activity","activity":{"tool":"B"}}"#,
+            r#"{"type":"heartbeat","subjectId":"s","actor":"a","at":"2026-07-01T12:00:00Z","activity":{"tool":"B"}}"#,
         ] {
-            let short = Seen::plain_heartbeat(line.as_bytes());
-            assert!(short.is_some());
-            assert_eq!(short, Seen::any(line.as_bytes()), "{line}");
+            let beat = Beat::read(line.as_bytes()).unwrap();
+            assert_eq!(beat.seen(), Seen::any(line.as_bytes()), "{line}");
+            let end = line.find(r#","at""#).unwrap();
+            let start = r#"{"type":"heartbeat","subjectId":""#.len();
+            assert_eq!(beat.pair, &line.as_bytes()[start..end]);
         }
         for line in [
-            r#"{"type":"heartbeat","subjectId":"s\n","actor":"a","at":"x"}"#,
-            r#"{"type":"heartbeat","subjectId":"s","actor":"a","at":"x""#,
-            r#"{"type":"heartbeat","subjectId":"s","actor":"a","at":"x"} {"#,
-            r#"{"type":"heartbeat","subjectId":"s","at":"x","actor":"a"}"#,
-            r#"{"type":"claim","subjectId":"s","actor":"a","at":"x"}"#,
+            r#"{"type":"heartbeat","subjectId":"s\n","actor":"a","at":"2026-07-01T12:00:00Z"}"#,
+            r#"{"type":"heartbeat","subjectId":"s","actor":"a","at":"2026-07-01T12:00:00Z""#,
+            r#"{"type":"heartbeat","subjectId":"s","actor":"a","at":"2026-07-01T12:00:00Z"} {"#,
+            r#"{"type":"heartbeat","subjectId":"s","actor":"a","at":"2026-07-01T14:00:00+02:00"}"#,
+            r#"{"type":"heartbeat","subjectId":"s","at":"2026-07-01T12:00:00Z","actor":"a"}"#,
+            r#"{"type":"claim","subjectId":"s","actor":"a","at":"2026-07-01T12:00:00Z"}"#,
         ] {
-            assert_eq!(Seen::plain_heartbeat(line.as_bytes()), None, "{line}");
+            assert_eq!(Beat::read(line.as_bytes()).and_then(|beat| beat.seen()), None, "{line}");
         }
     }
 

@@ -73,8 +73,8 @@ impl<'a> Follow<'a> {
     /// Writes the checkpoint if it saves the next one enough. What was ahead of the clock must be judged again later, so
     /// a subject with such a stamp has no checkpoint.
     pub(super) fn save(&self) {
-        let pairs = self.fold.pairs(self.subject);
-        let skewed = pairs.into_iter().flatten().any(|(_, pair)| pair.is_skewed());
+        let pairs = || self.fold.pairs(self.subject);
+        let skewed = pairs().any(|(_, pair)| pair.is_skewed());
         if skewed || self.offset.saturating_sub(self.saved) < WORTH {
             return;
         }
@@ -83,7 +83,7 @@ impl<'a> Follow<'a> {
             subject: self.subject.to_owned(),
             file: self.file,
             offset: self.offset,
-            pairs: pairs.cloned().unwrap_or_default(),
+            pairs: pairs().map(|(actor, pair)| (actor.to_owned(), pair.clone())).collect(),
         };
         // A checkpoint that cannot be written costs the next heartbeat time, and nothing else.
         if let (Some(dir), Ok(bytes)) = (self.path.parent(), serde_json::to_vec(&checkpoint)) {

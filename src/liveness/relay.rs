@@ -104,7 +104,7 @@ pub fn queue(event: &Event, ttl_s: u64, settings: &Settings) -> Result<bool, out
     let record = Record::new(event, ttl_s, now_ms);
     let entry = Entry {
         id: record.id(),
-        kind: "liveness".to_owned(),
+        kind: outbox::LIVENESS.to_owned(),
         origin: endpoint.origin().to_owned(),
         path: endpoint.path().to_owned(),
         tenant: destination.tenant.clone(),
@@ -112,6 +112,7 @@ pub fn queue(event: &Event, ttl_s: u64, settings: &Settings) -> Result<bool, out
         enqueued_at: now_ms,
         // The stream has no cursor: an event that was not queued is made good by the next heartbeat.
         journal_end: 0,
+        put_back: false,
         body: Entry::body(&record.json().map_err(outbox::Error::Body)?)?,
     };
     outbox::enqueue(&settings.data_dir, &entry, PATIENCE)?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An instant. Its text form has whole seconds where its writer gave whole seconds.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// Epoch milliseconds.
     pub ms: i64,
@@ -25,25 +25,22 @@ impl Stamp {
     /// real date and time. Digits beyond milliseconds are dropped.
     #[must_use]
     pub fn strict(text: &str) -> Option<Self> {
-        let (date_time, fraction) = text.strip_suffix('Z')?.split_at_checked(19)?;
-        let bytes: &[u8; 19] = date_time.as_bytes().try_into().ok()?;
-        let [y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2, b'T', h1, h2, b':', mi1, mi2, b':', s1, s2] =
-            *bytes
-        else {
-            return None;
-        };
-        let year = two(y1, y2)? * 100 + two(y3, y4)?;
-        let (month, day) = (two(mo1, mo2)?, two(d1, d2)?);
-        let (hour, minute, second) = (two(h1, h2)?, two(mi1, mi2)?, two(s1, s2)?);
-        let real = year > 0
-            && (1..=12).contains(&month)
-            && (1..=days_in(year, month)).contains(&day)
-            && hour < 24
-            && minute < 60
-            && second < 60;
-        let ms = i64::from(milliseconds(fraction)?);
-        let seconds = ((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
-        real.then_some(Self { ms: seconds * 1000 + ms, whole_seconds: fraction.is_empty() })
+        Self::of_bytes(text.as_bytes())
+    }
+
+    /// As [`Self::strict`].
+    #[must_use]
+    pub fn of_bytes(text: &[u8]) -> Option<Self> {
+        let (minute, rest) = text.split_first_chunk()?;
+        Self::within(minute_ms(minute)?, rest)
+    }
+
+    /// The instant of `SS[.1-9 digits]Z` within a minute.
+    fn within(minute_ms: i64, rest: &[u8]) -> Option<Self> {
+        let ([s1, s2], fraction) = rest.strip_suffix(b"Z")?.split_first_chunk()?;
+        let second = Some(two(*s1, *s2)).filter(|second| *second < 60)?;
+        let ms = minute_ms + second * 1000 + i64::from(milliseconds(fraction)?);
+        Some(Self { ms, whole_seconds: fraction.is_empty() })
     }
 
     /// Reads any RFC 3339 time: what other writers may have put into a stream.
@@ -64,17 +61,62 @@ impl fmt::Display for Stamp {
     }
 }
 
-fn two(tens: u8, units: u8) -> Option<i64> {
-    let both = tens.is_ascii_digit() && units.is_ascii_digit();
-    both.then(|| i64::from(tens - b'0') * 10 + i64::from(units - b'0'))
+/// Reads many stamps that are near each other: the minute is understood once.
+#[derive(Debug)]
+pub struct Nearby {
+    minute: [u8; MINUTE],
+    ms: i64,
+}
+
+impl Default for Nearby {
+    fn default() -> Self {
+        Self { minute: *b"1970-01-01T00:00:", ms: 0 }
+    }
+}
+
+impl Nearby {
+    /// As [`Stamp::of_bytes`].
+    pub fn read(&mut self, text: &[u8]) -> Option<Stamp> {
+        let (minute, rest) = text.split_first_chunk()?;
+        if *minute != self.minute {
+            self.ms = minute_ms(minute)?;
+            self.minute = *minute;
+        }
+        Stamp::within(self.ms, rest)
+    }
+}
+
+/// The length of `YYYY-MM-DDTHH:MM:`.
+const MINUTE: usize = 17;
+
+/// The start of a real minute, in epoch milliseconds.
+fn minute_ms(text: &[u8; MINUTE]) -> Option<i64> {
+    let [y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2, b'T', h1, h2, b':', mi1, mi2, b':'] = *text else {
+        return None;
+    };
+    let year = two(y1, y2) * 100 + two(y3, y4);
+    let (month, day) = (two(mo1, mo2), two(d1, d2));
+    let (hour, minute) = (two(h1, h2), two(mi1, mi2));
+    let real = (1..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=days_in(year, month)).contains(&day)
+        && hour < 24
+        && minute < 60;
+    real.then(|| ((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute) * 60_000)
+}
+
+/// The number of two digits; out of every range of a date where one is no digit.
+fn two(tens: u8, units: u8) -> i64 {
+    let digit = |byte: u8| if byte.is_ascii_digit() { i64::from(byte - b'0') } else { 100_000 };
+    digit(tens) * 10 + digit(units)
 }
 
 /// The milliseconds in `.1-9 digits`; 0 of nothing.
-fn milliseconds(fraction: &str) -> Option<u32> {
+fn milliseconds(fraction: &[u8]) -> Option<u32> {
     if fraction.is_empty() {
         return Some(0);
     }
-    let digits = fraction.strip_prefix('.')?.as_bytes();
+    let digits = fraction.strip_prefix(b".")?;
     if !(1..=9).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
@@ -104,9 +146,14 @@ mod tests {
 
     #[test]
     fn strict_agrees_with_a_calendar_library_on_every_day() {
+        let mut nearby = Nearby::default();
         for day in (-719_162..2_932_896).step_by(13) {
             let text = clock::rfc3339(day * 86_400_000 + 45_296_789).unwrap();
             assert_eq!(Stamp::strict(&text).map(|stamp| stamp.ms), clock::parse_rfc3339(&text), "{text}");
+            assert_eq!(nearby.read(text.as_bytes()), Stamp::strict(&text));
+            assert_eq!(nearby.read(&text.as_bytes()[..23]), None, "without its Z");
+            let second = text.replace(":36.", ":59.");
+            assert_eq!(nearby.read(second.as_bytes()), Stamp::strict(&second));
         }
     }
 

@@ -5,8 +5,8 @@
 //! [`MAX_LEAD_MS`] ahead of the judge's clock counts for nothing and flags the pair as skewed; a smaller lead counts as
 //! now.
 
-use super::event::{Kind, MAX_LEAD_MS, Seen};
-use super::stamp::Stamp;
+use super::event::{Beat, Kind, MAX_LEAD_MS, Seen};
+use super::stamp::{Nearby, Stamp};
 use crate::settings::defaults::DEFAULTS;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -38,11 +38,7 @@ struct Claim {
 impl Pair {
     /// Adds the next event of the pair, as judged at `now_ms`.
     pub fn add(&mut self, seen: &Seen<'_>, now_ms: i64) {
-        let stamp = Stamp::lenient(&seen.at);
-        let ahead = stamp.is_some_and(|stamp| is_ahead(stamp, now_ms));
-        self.skewed |= ahead;
-        let stamp = stamp.filter(|_| !ahead);
-        self.last = later(self.last, stamp);
+        let stamp = self.alive(seen.at, now_ms);
         match seen.kind {
             Some(Kind::Claim) => {
                 let before = self.claim.take().and_then(|claim| claim.at);
@@ -58,6 +54,21 @@ impl Pair {
             Some(Kind::Release) => self.released = Some(true),
             None => {}
         }
+    }
+
+    /// Adds a heartbeat of the pair, as judged at `now_ms`.
+    fn beat(&mut self, at: Stamp, now_ms: i64) {
+        self.alive(Some(at), now_ms);
+        self.released = Some(false);
+    }
+
+    /// Notes a sign of life, and returns its stamp if it counts.
+    fn alive(&mut self, stamp: Option<Stamp>, now_ms: i64) -> Option<Stamp> {
+        let ahead = stamp.is_some_and(|stamp| is_ahead(stamp, now_ms));
+        self.skewed |= ahead;
+        let stamp = stamp.filter(|_| !ahead);
+        self.last = later(self.last, stamp);
+        stamp
     }
 
     /// Adds what came after, folded by itself.
@@ -146,14 +157,26 @@ fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
 pub struct Fold {
     now_ms: i64,
     only: Option<String>,
-    subjects: HashMap<String, HashMap<String, Pair>>,
+    pairs: Vec<Pair>,
+    /// The place of each pair, by subject and actor.
+    subjects: HashMap<String, HashMap<String, usize>>,
+    /// The place of the pair that the bytes of a [`Beat`] name; `None` for one that does not matter here.
+    beats: HashMap<Box<[u8]>, Option<usize>>,
+    times: Nearby,
 }
 
 impl Fold {
     /// A fold of everything, judged at `now_ms`.
     #[must_use]
     pub fn new(now_ms: i64) -> Self {
-        Self { now_ms, only: None, subjects: HashMap::new() }
+        Self {
+            now_ms,
+            only: None,
+            pairs: vec![],
+            subjects: HashMap::new(),
+            beats: HashMap::new(),
+            times: Nearby::default(),
+        }
     }
 
     /// A fold of one subject.
@@ -165,19 +188,22 @@ impl Fold {
     /// A fold of one subject that goes on from `pairs`.
     #[must_use]
     pub fn resumed(subject: &str, pairs: HashMap<String, Pair>, now_ms: i64) -> Self {
-        Self { subjects: HashMap::from([(subject.to_owned(), pairs)]), ..Self::of(subject, now_ms) }
+        let mut fold = Self::of(subject, now_ms);
+        for (actor, pair) in pairs {
+            fold.join(subject, &actor, pair);
+        }
+        fold
     }
 
-    /// What every line that matters here contains. A name of letters, digits, `_`, `.` and `-` is written as it is by
-    /// every writer; others may be escaped in more ways than one.
+    /// What every line that matters here contains; nothing where every line may. A name of letters, digits, `_`, `.` and
+    /// `-` is written as it is by every writer; others may be escaped in more ways than one.
     #[must_use]
     pub fn needle(&self) -> Vec<u8> {
         let plain = |subject: &&str| {
             !subject.is_empty()
                 && subject.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
         };
-        let needle = self.only.as_deref().filter(plain).unwrap_or("actor");
-        format!("\"{needle}\"").into_bytes()
+        self.only.as_deref().filter(plain).map_or_else(Vec::new, |name| format!("\"{name}\"").into_bytes())
     }
 
     /// An empty fold for the same judge.
@@ -188,41 +214,66 @@ impl Fold {
 
     /// Adds what came after, folded by itself.
     pub fn then(&mut self, after: Self) {
-        for (subject, pairs) in after.subjects {
-            let known = self.subjects.entry(subject).or_default();
-            for (actor, pair) in pairs {
-                known.entry(actor).or_default().then(pair);
+        let mut pairs: Vec<Option<Pair>> = after.pairs.into_iter().map(Some).collect();
+        for (subject, actors) in after.subjects {
+            for (actor, place) in actors {
+                if let Some(pair) = pairs.get_mut(place).and_then(Option::take) {
+                    self.join(&subject, &actor, pair);
+                }
             }
+        }
+    }
+
+    fn join(&mut self, subject: &str, actor: &str, after: Pair) {
+        let place = self.place(subject, actor);
+        if let Some(pair) = self.pairs.get_mut(place) {
+            pair.then(after);
         }
     }
 
     /// Adds a line of the stream.
     pub fn add(&mut self, line: &[u8]) {
+        let beat = Beat::read(line);
+        if let Some(beat) = &beat
+            && let Some(place) = self.beats.get(beat.pair)
+            && let Some(at) = self.times.read(beat.at)
+        {
+            if let Some(pair) = place.and_then(|place| self.pairs.get_mut(place)) {
+                pair.beat(at, self.now_ms);
+            }
+            return;
+        }
         let Some(seen) = Seen::parse(line) else { return };
-        if self.only.as_deref().is_some_and(|only| only != seen.subject) {
-            return;
-        }
-        // Nearly every event is of a known pair: only a new one costs an allocation.
-        let known =
-            self.subjects.get_mut(seen.subject.as_ref()).and_then(|of| of.get_mut(seen.actor.as_ref()));
-        if let Some(pair) = known {
+        let matters = self.only.as_deref().is_none_or(|only| only == seen.subject);
+        let place = matters.then(|| self.place(&seen.subject, &seen.actor));
+        if let Some(pair) = place.and_then(|place| self.pairs.get_mut(place)) {
             pair.add(&seen, self.now_ms);
-            return;
         }
-        let actors = self.subjects.entry(seen.subject.to_string()).or_default();
-        actors.entry(seen.actor.to_string()).or_default().add(&seen, self.now_ms);
+        if let Some(beat) = beat {
+            self.beats.insert(beat.pair.into(), place);
+        }
+    }
+
+    /// The place of a pair, a new one where it was not known.
+    fn place(&mut self, subject: &str, actor: &str) -> usize {
+        let next = self.pairs.len();
+        let place = *self.subjects.entry_ref(subject).or_default().entry_ref(actor).or_insert(next);
+        if place == next {
+            self.pairs.push(Pair::default());
+        }
+        place
     }
 
     /// The pairs of a subject, by actor.
-    #[must_use]
-    pub fn pairs(&self, subject: &str) -> Option<&HashMap<String, Pair>> {
-        self.subjects.get(subject)
+    pub fn pairs(&self, subject: &str) -> impl Iterator<Item = (&str, &Pair)> {
+        let actors = self.subjects.get(subject).into_iter().flatten();
+        actors.filter_map(|(actor, &place)| Some((actor.as_str(), self.pairs.get(place)?)))
     }
 
     /// One pair.
     #[must_use]
     pub fn pair(&self, subject: &str, actor: &str) -> Option<&Pair> {
-        self.subjects.get(subject)?.get(actor)
+        self.pairs.get(*self.subjects.get(subject)?.get(actor)?)
     }
 
     /// Who holds `subject`, the earliest claim first, equal ones by actor.
@@ -238,9 +289,8 @@ impl Fold {
     }
 
     fn holders_but(&self, subject: &str, except: Option<&str>) -> Vec<Holder> {
-        let pairs = self.subjects.get(subject).into_iter().flatten();
         let fresh =
-            pairs.filter(|(actor, pair)| except != Some(actor.as_str()) && pair.is_fresh(self.now_ms));
+            self.pairs(subject).filter(|(actor, pair)| except != Some(actor) && pair.is_fresh(self.now_ms));
         let mut holders: Vec<Holder> = fresh.filter_map(|(actor, pair)| pair.holder(actor)).collect();
         holders.sort_by(|a, b| (a.claim_ms, &a.actor).cmp(&(b.claim_ms, &b.actor)));
         holders
@@ -265,9 +315,9 @@ impl Fold {
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {
         let mut rows = vec![];
-        for (subject, pairs) in &self.subjects {
-            let held = pairs.values().any(|pair| pair.is_fresh(self.now_ms));
-            for (actor, pair) in pairs {
+        for subject in self.subjects.keys() {
+            let held = self.pairs(subject).any(|(_, pair)| pair.is_fresh(self.now_ms));
+            for (actor, pair) in self.pairs(subject) {
                 let Some(claim) = &pair.claim else { continue };
                 let label = match (pair.is_released(), pair.is_fresh(self.now_ms)) {
                     (true, _) => Label::Released,

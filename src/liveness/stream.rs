@@ -280,7 +280,7 @@ impl Writer {
             Kind::Heartbeat => Durability::Written,
             Kind::Claim | Kind::Release => Durability::Synced,
         };
-        self.journal.log.append(&[line], durability).map(drop)
+        self.journal.append(&line, durability).map(drop)
     }
 }
 

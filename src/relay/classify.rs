@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 /// The longest `Retry-After` that is honoured; what asks for more gets this.
 pub const MAX_RETRY_AFTER_MS: i64 = 60 * 60 * 1000;
 
+/// The longest quotation of what a sink said, in characters.
+pub const MAX_SAID: usize = 300;
+
 /// One HTTP answer, as far as it was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
@@ -18,6 +21,8 @@ pub struct Answer<'a> {
     pub retry_after: Option<&'a str>,
     /// The body, or its first bytes where it was longer than the transport reads.
     pub body: &'a [u8],
+    /// Whether that is all of it.
+    pub whole: bool,
 }
 
 /// What is to happen to the record.
@@ -83,6 +88,10 @@ pub fn classify(answer: &Answer<'_>, attempt: u32, now_ms: i64) -> Verdict {
 }
 
 fn success(answer: &Answer<'_>, attempt: u32) -> Verdict {
+    // The beginning of an answer can look like an acceptance, or like nothing at all.
+    if !answer.whole {
+        return unrecognised(answer.status);
+    }
     let delivered = || Verdict::new(Class::Delivered, format!("HTTP {}", answer.status));
     if answer.status == 204 || answer.body.trim_ascii().is_empty() {
         return delivered();
@@ -131,6 +140,39 @@ fn refusal(answer: &Answer<'_>, what: &str) -> String {
     }
 }
 
+/// What the sink says of a record that it refuses (Console ingest §2: `safeMessage`, then each `validation` issue with its
+/// path), printable and at most [`MAX_SAID`] characters; `None` where it says nothing, or repeats `secret`.
+#[must_use]
+pub fn said(body: &[u8], secret: Option<&str>) -> Option<String> {
+    let object = json_object(body)?;
+    let text = |object: &Map<String, Value>, key: &str| Some(object.get(key)?.as_str()?.to_owned());
+    let issues = object.get("validation").and_then(Value::as_array).into_iter().flatten();
+    let issues = issues.filter_map(Value::as_object).filter_map(|issue| {
+        let parts = [text(issue, "path"), text(issue, "message")];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(": "))
+    });
+    let message = text(&object, "safeMessage").or_else(|| text(&object, "message"));
+    let said: Vec<String> = message.into_iter().chain(issues).collect();
+    let said = said.join("; ");
+    if said.trim().is_empty() || secret.is_some_and(|secret| !secret.is_empty() && said.contains(secret)) {
+        return None;
+    }
+    let printable = |c: char| if is_printable(c) { c } else { '\u{fffd}' };
+    let mut bounded: String = said.chars().take(MAX_SAID).map(printable).collect();
+    if said.chars().nth(MAX_SAID).is_some() {
+        bounded.push('…');
+    }
+    Some(bounded)
+}
+
+/// Neither a control character nor one that turns the direction of the text around it.
+#[must_use]
+pub fn is_printable(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Whether a 403 is about the token (another token would be let in) and not about the record or the caller's page.
 fn names_token(body: &[u8]) -> bool {
     let Some(object) = json_object(body) else { return false };
@@ -177,7 +219,7 @@ mod tests {
     const HTML: &[u8] = b"<html>sign in to the airport</html>";
 
     fn class(status: u16, body: &[u8]) -> Class {
-        classify(&Answer { status, retry_after: None, body }, 2, 0).class
+        classify(&Answer { status, retry_after: None, body, whole: true }, 2, 0).class
     }
 
     /// DESIGN §9, read as ranges, for a body that says nothing.
@@ -226,7 +268,7 @@ mod tests {
     #[test]
     fn a_duplicate_on_the_first_attempt_is_a_finding() {
         let body = br#"{"outcome":"accepted","status":"duplicate_ignored"}"#;
-        let answer = Answer { status: 202, retry_after: None, body };
+        let answer = Answer { status: 202, retry_after: None, body, whole: true };
         assert_eq!(classify(&answer, 1, 0).class, Class::DeliveredBefore);
         assert_eq!(classify(&answer, 2, 0).class, Class::Delivered);
     }
@@ -263,7 +305,7 @@ mod tests {
             ("Mon, 06 Nov 1995 08:49:37 GMT", Some(MAX_RETRY_AFTER_MS)),
         ];
         for (header, expected) in table {
-            let answer = Answer { status: 503, retry_after: Some(header), body: b"" };
+            let answer = Answer { status: 503, retry_after: Some(header), body: b"", whole: true };
             let verdict = classify(&answer, 1, now);
             assert_eq!(verdict.retry_after_ms, expected, "{header}");
             let blame = if expected.is_some() { Blame::Origin } else { Blame::Unknown };
@@ -272,8 +314,27 @@ mod tests {
     }
 
     #[test]
+    fn a_quotation_is_printable_bounded_and_never_holds_the_token() {
+        let of = |body: &str| said(body.as_bytes(), Some("tok-123"));
+        let validation = r#"{"error":"INVALID_RECORD","safeMessage":"economics record validation failed","validation":[
+            {"severity":"error","path":"economics.defects","message":"must be there"},7,{"message":"and more"},{}]}"#;
+        let quoted = "economics record validation failed; economics.defects: must be there; and more";
+        assert_eq!(of(validation).as_deref(), Some(quoted));
+        let hostile = of("{\"message\":\"a\\u001b[2Jb\\n\\u202ec\"}");
+        assert_eq!(hostile.as_deref(), Some("a\u{fffd}[2Jb\u{fffd}\u{fffd}c"));
+        let long = of(&format!("{{\"safeMessage\":\"{}\"}}", "é".repeat(5000))).unwrap();
+        assert_eq!((long.chars().count(), long.ends_with("é…")), (MAX_SAID + 1, true));
+        for nothing in ["", "<html>", "[]", "{}", r#"{"message":7}"#, r#"{"message":" "}"#] {
+            assert_eq!(of(nothing), None, "{nothing}");
+        }
+        assert_eq!(of(r#"{"safeMessage":"no such token: tok-123"}"#), None);
+    }
+
+    #[test]
     fn reasons_repeat_a_plain_code_and_nothing_else_of_the_body() {
-        let reason = |body: &[u8]| classify(&Answer { status: 400, retry_after: None, body }, 1, 0).reason;
+        let reason = |body: &[u8]| {
+            classify(&Answer { status: 400, retry_after: None, body, whole: true }, 1, 0).reason
+        };
         assert_eq!(reason(br#"{"error":"INVALID_RECORD"}"#), "HTTP 400 INVALID_RECORD: refused");
         assert_eq!(reason(br#"{"error":"Bearer tok-123"}"#), "HTTP 400: refused");
     }

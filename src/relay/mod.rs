@@ -1,18 +1,20 @@
 //! The relay: the way of a record from the outbox to its sink (DESIGN §9).
 //!
 //! The hook side is [`outbox::enqueue`] and [`wake`]: an append and, if need be, the start of one detached process.
-//! Everything that touches the network is in the worker. `classify`, `backoff`, `queue` and `supersede` are pure; `transport` is the
-//! one HTTP client; `outbox` owns the files.
+//! Everything that touches the network is in the worker. `classify`, `backoff`, `queue` and `supersede` are pure; `delivery` decides
+//! and books with them, and knows neither network nor clock; `dispatch` and `worker` are the shell around it; `transport` is
+//! the one HTTP client; `outbox` owns the files.
 
 pub mod backoff;
 pub mod classify;
 mod credentials;
+mod delivery;
 mod dispatch;
 pub mod outbox;
 pub mod probe;
 mod queue;
 pub mod receiver;
-mod status;
+pub mod status;
 mod supersede;
 pub mod transport;
 pub mod worker;
@@ -21,7 +23,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-pub use status::{Status, status};
+pub use status::{OriginStatus, ReasonCount, Status, status};
 
 use crate::settings::env::{Env, vars};
 use crate::settings::switch::do_not_track;
@@ -103,7 +105,8 @@ pub fn worker_main(env: &Env, errand: Option<worker::Errand<'_>>) {
 /// What of the environment the worker gets (DESIGN §9), and its recursion guard.
 #[must_use]
 pub fn worker_environment(env: &Env) -> Vec<(OsString, OsString)> {
-    let kept = env.pairs().filter(|(name, _)| is_inherited(name));
+    // Empty is unset, for us; to the TLS library an empty `SSL_CERT_FILE` is a file that does not exist.
+    let kept = env.pairs().filter(|(name, value)| !value.is_empty() && is_inherited(name));
     let mut pairs: Vec<_> = kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     pairs.push((vars::TALLY_RELAY_WORKER.name.into(), "1".into()));
     pairs

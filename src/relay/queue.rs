@@ -49,6 +49,8 @@ pub(super) struct Item {
     pub len: usize,
     /// The record's identity, together with origin and tenant.
     pub id: String,
+    /// Whether it was rejected before, and so was sent before.
+    pub put_back: bool,
     /// Its place among the records of its pair, for a liveness record.
     pub stamp: Option<Stamp>,
     /// Where it goes.
@@ -86,7 +88,8 @@ impl Queue {
                 }
             };
             let stamp = Stamp::of(&entry);
-            lane.items.insert(key, Item { key, offset, len, id: entry.id, stamp, route });
+            let Entry { id, put_back, .. } = entry;
+            lane.items.insert(key, Item { key, offset, len, id, put_back, stamp, route });
         }
     }
 

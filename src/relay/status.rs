@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::outbox::{self, Error, Guard, State};
+use super::outbox::{self, Books, Error, Guard, Rejected, State};
 use crate::sys::clock;
 
 /// As long as a save may take on a busy disk.
@@ -20,7 +20,7 @@ pub struct Status {
     pub enqueued: u64,
     /// Records that their sink has.
     pub delivered: u64,
-    /// Records that were given up; the newest are kept with the reason.
+    /// Records that were given up and not put back since; the newest are kept with the reason.
     pub rejected: u64,
     /// Records that made room, or way.
     pub evicted: u64,
@@ -28,6 +28,12 @@ pub struct Status {
     pub pending: u64,
     /// Of the rejected, those still kept.
     pub rejected_kept: u64,
+    /// Of the rejected, those that made room for later ones and are not kept any more.
+    pub rejected_dropped: u64,
+    /// Of those kept: how many were given up for what; the most frequent first.
+    pub rejected_reasons: Vec<ReasonCount>,
+    /// How many were evicted for what, as far as any were.
+    pub evicted_reasons: Vec<ReasonCount>,
     /// Of the evicted, liveness records that made way for a later one of their pair.
     pub superseded: u64,
     /// Of the delivered, those whose id the sink knew before our first attempt: somebody else uses our ids.
@@ -40,6 +46,15 @@ pub struct Status {
     pub origins: Vec<OriginStatus>,
     /// Whether a worker is at work.
     pub worker_running: bool,
+}
+
+/// How many records left for a reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReasonCount {
+    /// Why.
+    pub reason: String,
+    /// How many.
+    pub records: u64,
 }
 
 /// The oldest pending record.
@@ -108,10 +123,9 @@ pub fn status(data_dir: &Path) -> Result<Status, Error> {
     }
     let now_ms = clock::now_ms();
     let guard = Guard::acquire(data_dir, PATIENCE)?;
-    let (state, mut pending) = guard.look(now_ms)?;
-    let current = guard.current()?;
-    let in_current = current.len() as u64;
-    let rejected_kept = guard.rejected()?.len() as u64;
+    let Books { state, pending, in_current } = guard.look(now_ms)?;
+    let kept = guard.kept(&pending)?;
+    let rejected_kept = (kept.len() as u64).min(state.rejected);
     let probe = guard.try_worker()?;
     let worker_running = probe.is_none();
     if let Some(probe) = probe {
@@ -119,23 +133,25 @@ pub fn status(data_dir: &Path) -> Result<Status, Error> {
     }
     drop(guard);
 
-    pending.extend(current.into_iter().flatten());
     let origins = origins(&state, &pending, now_ms);
     let still_pending = state.pending() + in_current;
     Ok(Status {
-        enqueued: state.sealed_lines() + in_current,
+        enqueued: state.enqueued() + in_current,
         delivered: state.delivered,
         rejected: state.rejected,
         evicted: state.evicted,
         pending: still_pending,
-        rejected_kept: rejected_kept.min(state.rejected),
+        rejected_kept,
+        rejected_dropped: state.rejected - rejected_kept,
+        rejected_reasons: rejected_reasons(&kept),
+        evicted_reasons: evicted_reasons(&state),
         superseded: state.superseded,
         delivered_before: state.delivered_before,
-        oldest: pending.first().map(|entry| Oldest {
-            id: entry.id.clone(),
-            kind: entry.kind.clone(),
-            origin: entry.origin.clone(),
-            enqueued_at: clock::rfc3339(entry.enqueued_at),
+        oldest: pending.first().map(|queued| Oldest {
+            id: queued.identity.id.clone(),
+            kind: queued.kind.clone(),
+            origin: queued.identity.origin.clone(),
+            enqueued_at: clock::rfc3339(queued.enqueued_at),
         }),
         next_attempt: next_attempt(&origins),
         origins,
@@ -143,10 +159,37 @@ pub fn status(data_dir: &Path) -> Result<Status, Error> {
     })
 }
 
-fn origins(state: &State, pending: &[outbox::Entry], now_ms: i64) -> Vec<OriginStatus> {
+fn rejected_reasons(kept: &[Rejected]) -> Vec<ReasonCount> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for record in kept {
+        *counts.entry(&record.reason).or_default() += 1;
+    }
+    let mut reasons: Vec<ReasonCount> = counts
+        .into_iter()
+        .map(|(reason, records)| ReasonCount { reason: reason.to_owned(), records })
+        .collect();
+    reasons.sort_by_key(|count| std::cmp::Reverse(count.records));
+    reasons
+}
+
+fn evicted_reasons(state: &State) -> Vec<ReasonCount> {
+    let State { evicted, superseded, vanished, .. } = *state;
+    let made_room = evicted.saturating_sub(superseded).saturating_sub(vanished);
+    [
+        (made_room, "made room in a full outbox"),
+        (superseded, "made way for later liveness records"),
+        (vanished, "vanished with their file"),
+    ]
+    .into_iter()
+    .filter(|(records, _)| *records > 0)
+    .map(|(records, reason)| ReasonCount { reason: reason.to_owned(), records })
+    .collect()
+}
+
+fn origins(state: &State, pending: &[outbox::Queued], now_ms: i64) -> Vec<OriginStatus> {
     let mut waiting: BTreeMap<&str, u64> = BTreeMap::new();
-    for entry in pending {
-        *waiting.entry(&entry.origin).or_default() += 1;
+    for queued in pending {
+        *waiting.entry(&queued.identity.origin).or_default() += 1;
     }
     let known = state.origins.keys().map(String::as_str);
     let names: std::collections::BTreeSet<&str> = waiting.keys().copied().chain(known).collect();

@@ -7,11 +7,8 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::outbox::{Entry, Key};
+use super::outbox::{Entry, Key, LIVENESS};
 use crate::sys::clock;
-
-/// The kind of record that can be superseded. All others are facts that add up, and are never dropped for another.
-const LIVENESS: &str = "liveness";
 
 /// Where a liveness record stands in its pair's order: by time, and a release after all else of its millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +27,7 @@ impl Stamp {
             #[serde(rename = "type")]
             verb: Option<&'a str>,
         }
+        // All other kinds are facts that add up, and are never dropped for another.
         if entry.kind != LIVENESS {
             return None;
         }

@@ -30,6 +30,8 @@ pub struct Reply {
     pub retry_after: Option<String>,
     /// The body; of a longer one the first 64 KiB.
     pub body: Vec<u8>,
+    /// Whether that is all of it.
+    pub whole: bool,
 }
 
 /// No usable answer, and why. Never holds a URL, header or body.
@@ -124,7 +126,7 @@ impl Transport {
         if let Some(client) = cell.get() {
             return Ok(client);
         }
-        let client = build(tls, endpoint.is_loopback(), self.timeouts).map_err(no_answer)?;
+        let client = build(tls, endpoint.is_loopback(), self.timeouts).map_err(not_built)?;
         Ok(cell.get_or_init(|| client))
     }
 }
@@ -180,8 +182,8 @@ pub async fn send(request: RequestBuilder) -> Result<Reply, NoAnswer> {
     let status = response.status().as_u16();
     let retry_after =
         response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let (body, _) = read_bounded(&mut response, MAX_ANSWER).await?;
-    Ok(Reply { status, retry_after, body })
+    let (body, whole) = read_bounded(&mut response, MAX_ANSWER).await?;
+    Ok(Reply { status, retry_after, body, whole })
 }
 
 /// At most `limit` bytes of the body, and whether that was all of it.
@@ -197,15 +199,24 @@ async fn read_bounded(response: &mut Response, limit: usize) -> Result<(Vec<u8>,
     Ok((body, true))
 }
 
+/// A client that cannot be built has no roots to trust, in all that was seen.
+fn not_built(error: reqwest::Error) -> NoAnswer {
+    NoAnswer(format!("no HTTP client{}; check SSL_CERT_FILE and SSL_CERT_DIR", last_cause(&error)))
+}
+
 fn no_answer(error: reqwest::Error) -> NoAnswer {
     if error.is_timeout() {
         return NoAnswer("no answer in time".to_owned());
     }
     let what = if error.is_connect() { "cannot connect" } else { "connection failed" };
-    // The last cause is the system's or the TLS library's own; those above it may show the URL.
+    NoAnswer(format!("{what}{}", last_cause(&error)))
+}
+
+/// The last cause is the system's or the TLS library's own; those above it may show the URL.
+fn last_cause(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     while let Some(next) = cause.and_then(|cause| cause.source()) {
         cause = Some(next);
     }
-    NoAnswer(cause.map_or_else(|| what.to_owned(), |cause| format!("{what}: {cause}")))
+    cause.map_or_else(String::new, |cause| format!(": {cause}"))
 }

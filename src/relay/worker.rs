@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::backoff;
+use super::delivery::Delivery;
 use super::dispatch::Dispatcher;
 use super::outbox::{self, Error, Gate, Guard, Ledger, WorkerLock};
 use super::transport::{NoAnswer, Transport};
@@ -117,7 +118,7 @@ pub fn run(data_dir: &Path, env: &Env, budget: Budget, errand: Option<Errand<'_>
     ended.map(|()| Outcome::Worked)
 }
 
-fn enter(data_dir: &Path, until: Instant) -> Result<Option<(WorkerLock, Ledger)>, Error> {
+pub(super) fn enter(data_dir: &Path, until: Instant) -> Result<Option<(WorkerLock, Ledger)>, Error> {
     loop {
         let guard = Guard::acquire(data_dir, PATIENCE)?;
         if let Some(lock) = guard.try_worker()? {
@@ -140,21 +141,22 @@ fn work(
     lock: WorkerLock,
     mut errand: Option<(Errand<'_>, &Transport)>,
 ) -> Result<(), Error> {
-    dispatcher.load(&Guard::acquire(data_dir, PATIENCE)?)?;
+    let now_ms = dispatcher.now_ms();
+    dispatcher.delivery.load(&Guard::acquire(data_dir, PATIENCE)?, now_ms)?;
     loop {
         runtime.block_on(dispatcher.drive());
         if let Some((errand, transport)) = errand.take() {
             errand(&Fetch { runtime, transport });
         }
         let guard = Guard::acquire(data_dir, PATIENCE)?;
-        if dispatcher.look_for_arrivals(&guard)? && !dispatcher.is_over() {
+        let now_ms = dispatcher.now_ms();
+        if dispatcher.delivery.look_for_arrivals(&guard, now_ms)? && !dispatcher.is_over() {
             continue;
         }
-        let now_ms = dispatcher.now_ms();
-        let due_ms = dispatcher.next_due(now_ms);
+        let due_ms = dispatcher.delivery.next_due(now_ms);
         let (seen, asked_to_leave) = outbox::signs(data_dir);
         if asked_to_leave || !dispatcher.stays_until(due_ms, now_ms) {
-            leave(dispatcher, &guard, due_ms, now_ms);
+            leave(&dispatcher.delivery, &guard, due_ms, now_ms);
             lock.release(&guard);
             return Ok(());
         }
@@ -167,10 +169,10 @@ fn work(
 }
 
 /// Shuts the gate over what cannot be sent now; leaves it open where something could.
-fn leave(dispatcher: &Dispatcher<'_>, guard: &Guard, due_ms: Option<i64>, now_ms: i64) {
+pub(super) fn leave(delivery: &Delivery<'_>, guard: &Guard, due_ms: Option<i64>, now_ms: i64) {
     let not_before_ms = due_ms.unwrap_or(i64::MAX);
-    let blocked = dispatcher.blocked_origins(now_ms);
-    if not_before_ms > now_ms && dispatcher.has_pending() {
+    let blocked = delivery.blocked_origins(now_ms);
+    if not_before_ms > now_ms && delivery.has_pending() {
         guard.shut_gate(Gate { not_before_ms, blocked }, now_ms);
     }
 }

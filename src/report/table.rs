@@ -1,7 +1,7 @@
 //! Tables and numbers as a person reads them.
 
 use crate::pricing::Usd;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 
 /// The width that a table must fit where none is known.
 pub const WIDTH: u16 = 80;
@@ -16,6 +16,15 @@ pub fn table(width: u16, header: &[&str]) -> Table {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+    table
+}
+
+/// As [`table`], with nothing between the rows and around them.
+#[must_use]
+pub fn compact(width: u16, header: &[&str]) -> Table {
+    let mut table = table(width, header);
+    let none = LineStyle::none();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY.top_border(none).row_separator(none).bottom_border(none));
     table
 }
 

@@ -128,7 +128,7 @@ pub fn find(env: &Env, workspace: &Path, cwd: &Path) -> Lookup {
 
 impl Lookup {
     fn of(conf: Conf) -> Self {
-        Self { warnings: conf.warnings.clone(), conf: Some(conf), closed: false }
+        Self { warnings: conf.warnings().to_vec(), conf: Some(conf), closed: false }
     }
 }
 
@@ -186,6 +186,12 @@ impl Conf {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What the user should know of it, one line each; never a key or a value.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The value of `key`; an empty value counts as absent.

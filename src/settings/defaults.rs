@@ -26,9 +26,9 @@ pub struct Defaults {
 pub struct Telemetry {
     /// Whether hooks emit anything.
     pub enabled: bool,
-    /// Size at which an event channel is rotated, in MiB (contract F.4).
+    /// Size at which a journal is rotated, in MiB (contract F.4).
     pub max_log_size_mb: u64,
-    /// Rotated files that are kept per channel.
+    /// Rotated files that are kept of each journal.
     pub max_log_files: u32,
 }
 

@@ -40,6 +40,10 @@ environment! {
     "What is recorded" {
         TELEMETRY_ENABLED: "Switch: off makes hooks emit nothing; explicit commands still work.",
             unset: "the conf key `enabled`, else on";
+        TELEMETRY_MAX_LOG_SIZE_MB: "Size at which a journal is rotated, in whole MiB.",
+            unset: "the conf key `max_log_size_mb`, else 50";
+        TELEMETRY_MAX_LOG_FILES: "Rotated files that are kept of each journal; at least 1.",
+            unset: "the conf key `max_log_files`, else 3";
         FLOW_AGENTS_PROJECT: "The project label of every record.",
             unset: "worked out from the repository";
         FLOW_AGENTS_LIVENESS: "Switch for claims and heartbeats: `off`, `0`, `false`, `no` or `disabled` stops them.",

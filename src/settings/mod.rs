@@ -40,6 +40,8 @@ pub struct Settings {
     chosen_data_dir: Option<PathBuf>,
     /// The economics journal.
     pub economics_log: PathBuf,
+    /// When a journal is rotated.
+    pub rotation: Rotation,
     /// Where the pricing registry comes from.
     pub pricing: PricingSettings,
     /// The project label that the user set.
@@ -77,6 +79,15 @@ pub struct PricingSettings {
     pub cache_dir: PathBuf,
     /// Seconds until a cached copy should be fetched again.
     pub ttl_s: u64,
+}
+
+/// When a journal is rotated, and what is kept of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rotation {
+    /// The current file is rotated when it has this many bytes.
+    pub max_bytes: u64,
+    /// Rotated files that are kept, at least 1.
+    pub keep: usize,
 }
 
 /// Time limits of a request.
@@ -121,6 +132,7 @@ impl Settings {
             .or_else(|| switch::of_conf(lookup.conf.as_ref(), "enabled", &mut warnings));
         let foreground = switch::of_env(env, &vars::FLOW_AGENTS_TELEMETRY_FOREGROUND, &mut warnings);
         Self {
+            rotation: Rotation::load(env, lookup.conf.as_ref(), &mut warnings),
             pricing: PricingSettings::load(env, cwd, &data_dir, lookup.conf.as_ref(), &mut warnings),
             economics_log: absolute(&vars::TELEMETRY_ECONOMICS_LOG_FILE)
                 .unwrap_or_else(|| data_dir.join(ECONOMICS_LOG)),
@@ -212,6 +224,27 @@ impl PricingSettings {
     }
 }
 
+impl Rotation {
+    fn load(env: &Env, conf: Option<&Conf>, warnings: &mut Vec<String>) -> Self {
+        let defaults = DEFAULTS.telemetry;
+        let mut set = |var: &Var, key: &str, most: u64, default: u64| {
+            let of_conf = || Some((key, conf?.get(key)?));
+            let Some((name, text)) = env.get(var).map(|text| (var.name, text)).or_else(of_conf) else {
+                return default;
+            };
+            whole_number(text, 1..=most).unwrap_or_else(|| {
+                warnings.push(format!("{name}: not a whole number from 1 to {most}: {default}"));
+                default
+            })
+        };
+        let size = &vars::TELEMETRY_MAX_LOG_SIZE_MB;
+        let mib = set(size, "max_log_size_mb", 1 << 20, defaults.max_log_size_mb);
+        let files = &vars::TELEMETRY_MAX_LOG_FILES;
+        let keep = set(files, "max_log_files", 10_000, u64::from(defaults.max_log_files));
+        Self { max_bytes: mib << 20, keep: usize::try_from(keep).unwrap_or(usize::MAX) }
+    }
+}
+
 impl Timeouts {
     /// The limits of an environment.
     #[must_use]
@@ -241,12 +274,16 @@ fn seconds(
     let Some(text) = env.get(var) else {
         return Duration::from_secs(default);
     };
-    let given = u64::from_str(text.trim()).ok().filter(|value| bounds.contains(value));
+    let given = whole_number(text, bounds.clone());
     if given.is_none() {
         let (low, high) = (bounds.start(), bounds.end());
         warnings.push(format!("{}: not a whole number of seconds from {low} to {high}: {default}", var.name));
     }
     Duration::from_secs(given.unwrap_or(default))
+}
+
+fn whole_number(text: &str, bounds: std::ops::RangeInclusive<u64>) -> Option<u64> {
+    u64::from_str(text.trim()).ok().filter(|value| bounds.contains(value))
 }
 
 #[cfg(unix)]

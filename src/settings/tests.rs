@@ -187,3 +187,19 @@ fn the_pricing_url_has_two_variables_and_two_keys() {
         Some("https://a")
     );
 }
+
+#[test]
+fn the_size_of_journals_is_set_by_the_environment_else_the_conf_and_never_to_nothing() {
+    let run = Run::new("max_log_size_mb=7\nmax_log_files=nine\n");
+    let settings = run.load(&[]);
+    assert_eq!(settings.rotation, Rotation { max_bytes: 7 << 20, keep: 3 });
+    assert_eq!(settings.warnings, ["max_log_files: not a whole number from 1 to 10000: 3"]);
+    let settings = run.load(&[("TELEMETRY_MAX_LOG_SIZE_MB", " 2 "), ("TELEMETRY_MAX_LOG_FILES", "5")]);
+    assert_eq!(settings.rotation, Rotation { max_bytes: 2 << 20, keep: 5 });
+    for nothing in ["0", "-1", "1.5", "1e3", "18446744073709551616"] {
+        let settings =
+            run.load(&[("TELEMETRY_MAX_LOG_SIZE_MB", nothing), ("TELEMETRY_MAX_LOG_FILES", nothing)]);
+        assert_eq!(settings.rotation, Rotation { max_bytes: 50 << 20, keep: 3 }, "{nothing}");
+        assert_eq!(settings.warnings.len(), 2, "{nothing}");
+    }
+}

@@ -4,6 +4,11 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::disk::{self, Access};
+
+/// How the names of temporary files end.
+const TEMPORARY: &str = ".tmp";
+
 /// Makes `options` create files that only the owner can read.
 pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
@@ -74,26 +79,34 @@ pub fn open_append(path: &Path) -> io::Result<File> {
 /// When any step fails; the old content then stands.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = temporary_beside(path);
-    let written = write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    let written = write_new(&temporary, bytes).and_then(|()| disk::rename(&temporary, path));
     if written.is_err() {
         // The error that matters is the one already in hand.
-        drop(fs::remove_file(&temporary));
+        drop(disk::remove_file(&temporary));
     }
     written
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    let mut file = private(&mut options).open(path)?;
+    let mut file = disk::open(path, Access::Create)?;
     file.write_all(bytes)?;
     file.sync_data()
 }
 
 fn temporary_beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}-{:08x}.tmp", std::process::id(), fastrand::u32(..)));
+    name.push(format!(".{}-{:08x}{TEMPORARY}", std::process::id(), fastrand::u32(..)));
     path.with_file_name(name)
+}
+
+/// Removes from `dir` what [`write_atomic`] left where it was killed. The caller sees to it that nobody is in the middle
+/// of one. What cannot be removed stays.
+pub fn remove_temporaries(dir: &Path) {
+    let names = disk::names(dir).unwrap_or_default();
+    for name in names.iter().filter(|name| name.as_encoded_bytes().ends_with(TEMPORARY.as_bytes())) {
+        let path = dir.join(name);
+        drop(disk::remove_file(path.as_path()));
+    }
 }
 
 /// Reads a regular file of at most `limit` bytes; `None` when it does not exist.
@@ -146,6 +159,15 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         return Ok(file);
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+}
+
+/// Whether `path` names the open `file`; always so where the system cannot tell.
+#[must_use]
+pub fn still_named(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(held), Ok(named)) => identity(&held) == identity(&named),
+        _ => false,
+    }
 }
 
 /// Device and inode of a file; zeros where the system has none.

@@ -4,6 +4,7 @@
 //! dies. If someone else unlinks it while it is held, a second process could lock the new file: so the holder checks
 //! after locking that the path still names the file it locked, and starts over when it does not.
 
+use super::files;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
@@ -28,7 +29,7 @@ impl Lock {
         loop {
             let file = open(path)?;
             match fs2::FileExt::try_lock_exclusive(&file) {
-                Ok(()) if still_named(&file, path) => return Ok(Some(Self { file })),
+                Ok(()) if files::still_named(&file, path) => return Ok(Some(Self { file })),
                 Ok(()) => {}
                 Err(error) if error.kind() == fs2::lock_contended_error().kind() => return Ok(None),
                 Err(error) => return Err(error),
@@ -63,21 +64,7 @@ impl Lock {
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    super::files::no_link(super::files::private(&mut options)).open(path)
-}
-
-#[cfg(unix)]
-fn still_named(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), std::fs::metadata(path)) {
-        (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-fn still_named(_file: &File, _path: &Path) -> bool {
-    true
+    files::no_link(files::private(&mut options)).open(path)
 }
 
 #[cfg(test)]
@@ -101,6 +88,6 @@ mod tests {
         let _held = Lock::try_acquire(&path).unwrap().unwrap();
         std::fs::remove_file(&path).unwrap();
         let second = Lock::try_acquire(&path).unwrap().unwrap();
-        assert!(still_named(second.file(), &path));
+        assert!(files::still_named(second.file(), &path));
     }
 }

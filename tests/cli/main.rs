@@ -9,6 +9,8 @@ mod economics;
 #[cfg(test)]
 mod env;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod hook;
 #[cfg(test)]
 mod liveness;

@@ -9,17 +9,21 @@ use std::time::Duration;
 use tally::relay::outbox::{self, Entry};
 use tally::relay::receiver::{Received, Receiver};
 
+mod backfill;
+mod rejected;
+mod screen;
+
 const OPUS: &str = "claude-opus-4-8";
 const TOKEN: &str = "s3cret-token-never-to-be-seen";
 
-fn conf(env: &TestEnv, text: &str) {
+pub(crate) fn conf(env: &TestEnv, text: &str) {
     let path = env.project().join(".kontourai/telemetry-console.conf");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-fn console(env: &TestEnv, console: &Receiver) {
+pub(crate) fn console(env: &TestEnv, console: &Receiver) {
     let url = console.url();
     conf(
         env,
@@ -29,7 +33,7 @@ fn console(env: &TestEnv, console: &Receiver) {
     );
 }
 
-fn status(env: &TestEnv) -> Value {
+pub(crate) fn status(env: &TestEnv) -> Value {
     let output = env.run(&["relay", "status", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let status: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -44,8 +48,8 @@ fn status(env: &TestEnv) -> Value {
 }
 
 /// Sends all that is queued; an outbox that is not empty then is a failure that shows itself.
-fn flush(env: &TestEnv) {
-    let output = env.run(&["relay", "flush", "--timeout", "20", "--json"]);
+pub(crate) fn flush(env: &TestEnv) {
+    let output = env.run(&["relay", "flush", "--timeout", "120", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
@@ -59,7 +63,7 @@ fn run_ids(received: &[Received]) -> Vec<String> {
 }
 
 /// No file below `dir` contains `needle`, except those named.
-fn assert_nowhere(dir: &Path, needle: &str, except: &[&str]) {
+pub(crate) fn assert_nowhere(dir: &Path, needle: &str, except: &[&str]) {
     for entry in std::fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
         if except.iter().any(|name| path.ends_with(name)) {
@@ -85,7 +89,10 @@ fn what_the_journal_holds_reaches_the_console_in_the_background() {
         transcript.stop(&env);
     }
     flush(&env);
-    let received = receiver.received();
+    let mut received = receiver.received();
+    // Several are under way at once.
+    received
+        .sort_by_key(|request| serde_json::from_slice::<Value>(&request.body).unwrap()["sequence"].as_u64());
     assert_eq!(run_ids(&received), [SESSION.to_owned(), format!("{SESSION}.2"), format!("{SESSION}.3")]);
     for (request, record) in received.iter().zip(env.records()) {
         assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/records"));
@@ -336,6 +343,7 @@ fn heartbeats_that_waited_leave_as_one_and_status_says_so() {
             source: format!("conf:{}", conf.display()),
             enqueued_at: 1_782_900_000_000,
             journal_end: 0,
+            put_back: false,
             body: Entry::body(&body).unwrap(),
         };
         outbox::enqueue(&env.project().join(".kontourai/telemetry"), &entry, Duration::from_secs(5)).unwrap();
@@ -347,5 +355,20 @@ fn heartbeats_that_waited_leave_as_one_and_status_says_so() {
     assert_eq!([&status["delivered"], &status["evicted"], &status["superseded"]], [1, 3, 3]);
     let output = env.run(&["relay", "status"]);
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("of the evicted, 3 made way for later liveness records\n"), "{text}");
+    assert!(text.contains("evicted 3: 3 made way for later liveness records\n"), "{text}");
+}
+
+/// Every file and folder below `dir` with its bytes.
+fn tree(dir: &Path) -> std::collections::BTreeMap<std::path::PathBuf, Option<Vec<u8>>> {
+    let mut found = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(tree(&path));
+            found.insert(path, None);
+        } else {
+            found.insert(path.clone(), Some(std::fs::read(&path).unwrap()));
+        }
+    }
+    found
 }

@@ -51,7 +51,7 @@ pub(super) fn run(_args: &Args, context: &mut Context<'_>) -> Result<u8, Failure
 
     let settings = Settings::load(&env, &scene.project());
     let mut records: Vec<Record> = vec![];
-    journal::log::read(&settings.economics_log, b"{", |line| {
+    journal::read(&settings.economics_log, b"{", |line, _| {
         records.extend(serde_json::from_slice(line).ok())
     })?;
     heading(out, 3, "What was recorded on this machine, before anything was sent")?;

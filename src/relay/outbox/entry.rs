@@ -9,6 +9,38 @@ use crate::settings::defaults::DEFAULTS;
 /// The largest body that may be queued (DESIGN §4, G5).
 pub const MAX_BODY: usize = DEFAULTS.relay.record_max_bytes as usize;
 
+/// The kind of a liveness record. Its id names a pair of actor and subject, which has many records.
+pub(crate) const LIVENESS: &str = "liveness";
+
+/// What makes two entries the same record.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// Where it goes.
+    pub origin: String,
+    tenant: Option<String>,
+    /// Its id.
+    pub id: String,
+    /// Of a liveness record only: one id has many.
+    body: Option<String>,
+}
+
+/// What is told of a record on its way. Without its body: a full outbox would fill the memory.
+#[derive(Debug, Clone)]
+pub struct Queued {
+    /// Which it is.
+    pub identity: Identity,
+    /// What it is.
+    pub kind: String,
+    /// When it was queued, epoch milliseconds.
+    pub enqueued_at: i64,
+}
+
+impl From<&Entry> for Queued {
+    fn from(entry: &Entry) -> Self {
+        Self { identity: entry.identity(), kind: entry.kind.clone(), enqueued_at: entry.enqueued_at }
+    }
+}
+
 /// A queued record. It never holds a credential: `source` says where one is to be read when the record is sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Entry {
@@ -28,6 +60,9 @@ pub struct Entry {
     pub enqueued_at: i64,
     /// The byte offset after its line in its journal: the caller's enqueue cursor, not interpreted here.
     pub journal_end: u64,
+    /// Whether it was rejected before and put back: in the books its earlier line stands for it (invariant 11).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub put_back: bool,
     /// The exact body; every send repeats these bytes.
     pub body: Box<RawValue>,
 }
@@ -54,6 +89,19 @@ impl Entry {
         serde_json::from_slice(line).ok()
     }
 
+    pub(super) fn identity(&self) -> Identity {
+        Identity {
+            origin: self.origin.clone(),
+            tenant: self.tenant.clone(),
+            id: self.id.clone(),
+            body: self.is_liveness().then(|| self.body.get().to_owned()),
+        }
+    }
+
+    pub(super) fn is_liveness(&self) -> bool {
+        self.kind == LIVENESS
+    }
+
     pub(super) fn to_line(&self) -> Result<Vec<u8>, Error> {
         let body = self.body.get();
         if body.len() > MAX_BODY {
@@ -77,6 +125,7 @@ pub(crate) fn sample(id: &str, origin: &str) -> Entry {
         source: "environment".to_owned(),
         enqueued_at: 1_800_000_000_000,
         journal_end: 7,
+        put_back: false,
         body: Entry::body(&format!(r#"{{"run_id":"{id}", "cost":1.10,"name":"é\u0041"}}"#)).unwrap(),
     }
 }

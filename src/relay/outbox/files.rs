@@ -2,17 +2,18 @@
 //! Callers hold `outbox.lock`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::ffi::OsString;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::sys::disk::{self, Access, File};
 use crate::sys::files;
 
 /// Appends `line` and a newline in one write, on a line of its own even after a torn tail. Returns the new length.
 /// What a failed write left is cut off again.
 pub(super) fn append_line(path: &Path, line: &[u8]) -> io::Result<u64> {
-    let mut file = files::open_append(path)?;
-    let before = file.metadata()?.len();
+    let mut file = disk::open(path, Access::Append)?;
+    let before = file.seek(SeekFrom::End(0))?;
     let mut bytes = Vec::with_capacity(line.len() + 2);
     if before > 0 && last_byte(&mut file)? != b'\n' {
         bytes.push(b'\n');
@@ -27,6 +28,11 @@ pub(super) fn append_line(path: &Path, line: &[u8]) -> io::Result<u64> {
     Ok(before + bytes.len() as u64)
 }
 
+/// What was written to `path` survives the loss of power from here on.
+pub(super) fn sync(path: &Path) -> io::Result<()> {
+    disk::open(path, Access::Append)?.sync_data()
+}
+
 fn last_byte(file: &mut File) -> io::Result<u8> {
     let mut byte = [0];
     file.seek(SeekFrom::End(-1))?;
@@ -37,7 +43,7 @@ fn last_byte(file: &mut File) -> io::Result<u8> {
 
 /// The whole file; nothing when it does not exist.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::read(path) {
+    match disk::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         read => read,
     }
@@ -45,16 +51,21 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// `len` bytes from `offset`.
 pub(super) fn read_range(path: &Path, offset: u64, len: usize) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = disk::open(path, Access::Read)?;
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = vec![0; len];
     file.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 
+/// Whether there is such a file.
+pub(super) fn exists(path: &Path) -> bool {
+    disk::len(path).is_ok()
+}
+
 /// The file's length; 0 when it does not exist.
 pub(super) fn len(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |metadata| metadata.len())
+    disk::len(path).unwrap_or(0)
 }
 
 /// The path of segment `number`.
@@ -64,30 +75,23 @@ pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
 
 /// The segments present, by number, with their sizes.
 pub(super) fn segments(dir: &Path) -> io::Result<BTreeMap<u64, u64>> {
-    let mut found = BTreeMap::new();
-    let listing = match fs::read_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
-        listing => listing?,
+    let names = match disk::names(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        names => names?,
     };
-    for item in listing {
-        let item = item?;
-        let name = item.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(".jsonl")).and_then(|n| n.parse().ok());
-        if let Some(number) = number {
-            found.insert(number, item.metadata()?.len());
-        }
-    }
-    Ok(found)
+    let number_of = |name: &OsString| name.to_str()?.strip_suffix(".jsonl")?.parse().ok();
+    let numbered = names.into_iter().filter_map(|name| Some((number_of(&name)?, name)));
+    numbered.map(|(number, name)| Ok((number, disk::len(&dir.join(name))?))).collect()
 }
 
 /// Gives a file another name at once.
 pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)
+    disk::rename(from, to)
 }
 
 /// Removes a file; one that is not there is as good.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
+    match disk::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
@@ -98,11 +102,14 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     files::write_atomic(path, bytes)
 }
 
+/// Removes what killed processes left of [`replace`]: nobody is in the middle of one, as that takes the lock.
+pub(super) fn remove_temporaries(dir: &Path) {
+    files::remove_temporaries(dir);
+}
+
 /// Writes a small hint file in place: losing or tearing it costs a needless start, never a record.
 pub(super) fn write_hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    files::no_link(files::private(&mut options)).open(path)?.write_all(bytes)
+    disk::open(path, Access::Overwrite)?.write_all(bytes)
 }
 
 /// The non-empty lines of `bytes` with their offsets; a last line without a newline is one too.
@@ -121,6 +128,7 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_torn_tail_never_swallows_the_next_line() {

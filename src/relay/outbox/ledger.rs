@@ -1,13 +1,15 @@
 //! The books of the outbox in the hands of the one process that may write them: it holds `worker.lock` for as long as
 //! the ledger lives, and `outbox.lock` for each call that touches a file.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::rejected::{self, Rejected};
+use super::Identity;
+use super::rejected::{self, Reason, Rejected};
 use super::state::{self, Fate, Key, State};
-use super::{CAP, Entry, Error, Guard, files};
+use super::{CAP, Entry, Error, Guard, files, ids};
 
 const TORN: &str = "torn or corrupt entry";
 
@@ -18,6 +20,10 @@ pub struct Ledger {
     /// The counters and marks.
     pub state: State,
     unsaved: Vec<Rejected>,
+    /// The lines of `ids.jsonl` for what was taken in since the last save.
+    arrived: Vec<Vec<u8>>,
+    /// What of it was put back, and so is rejected no more.
+    put_back: HashSet<Identity>,
 }
 
 /// An entry and where its line is.
@@ -41,7 +47,7 @@ pub(super) fn read_state(guard: &Guard) -> Result<Option<State>, Error> {
     }
     let path = guard.path("state.json");
     let bytes = files::read(&path).map_err(|error| Error::io(&path, error))?;
-    if bytes.is_empty() && !path.exists() {
+    if bytes.is_empty() && !files::exists(&path) {
         return Ok(Some(State::default()));
     }
     match serde_json::from_slice::<Versioned>(&bytes) {
@@ -69,46 +75,28 @@ impl Ledger {
             }
         };
         state.version = state::VERSION;
-        Ok(Self { dir: guard.dir().to_path_buf(), state, unsaved: Vec::new() })
+        files::remove_temporaries(guard.dir());
+        Ok(Self::for_reading(guard, state))
     }
 
     /// Books to look at only: they are never saved.
     pub(super) fn for_reading(guard: &Guard, state: State) -> Self {
-        Self { dir: guard.dir().to_path_buf(), state, unsaved: Vec::new() }
+        let dir = guard.dir().to_path_buf();
+        Self { dir, state, unsaved: Vec::new(), arrived: Vec::new(), put_back: HashSet::new() }
     }
 
-    /// The unsettled entries of the segments known so far, oldest first. Torn lines are settled as rejected.
+    /// The segments known so far, oldest first.
+    #[must_use]
+    pub fn known(&self) -> Vec<u64> {
+        self.state.segments.keys().copied().collect()
+    }
+
+    /// The unsettled entries of a known segment. Torn lines are settled as rejected. One segment at a time, because entries
+    /// hold their bodies: a full outbox would fill the memory.
     ///
     /// # Errors
-    /// When a segment cannot be read.
-    pub fn pending(&mut self, guard: &Guard, now_ms: i64) -> Result<Vec<Located>, Error> {
-        let numbers: Vec<u64> = self.state.segments.keys().copied().collect();
-        let mut found = Vec::new();
-        for number in numbers {
-            found.extend(self.read_segment(guard, number, now_ms)?);
-        }
-        Ok(found)
-    }
-
-    /// Takes in the segments that were sealed since the last look, and returns their entries.
-    ///
-    /// # Errors
-    /// When the folder or a segment cannot be read.
-    pub fn adopt(&mut self, guard: &Guard, now_ms: i64) -> Result<Vec<Located>, Error> {
-        let present = files::segments(&self.dir).map_err(|error| Error::io(&self.dir, error))?;
-        let mut found = Vec::new();
-        for (number, bytes) in present {
-            if number > self.state.known_through {
-                let path = files::segment_path(&self.dir, number);
-                let content = files::read(&path).map_err(|error| Error::io(&path, error))?;
-                self.state.adopt(number, files::lines(&content).count() as u64, bytes);
-                found.extend(self.read_segment(guard, number, now_ms)?);
-            }
-        }
-        Ok(found)
-    }
-
-    fn read_segment(&mut self, _guard: &Guard, number: u64, now_ms: i64) -> Result<Vec<Located>, Error> {
+    /// When the segment cannot be read.
+    pub fn pending(&mut self, _guard: &Guard, number: u64, now_ms: i64) -> Result<Vec<Located>, Error> {
         let path = files::segment_path(&self.dir, number);
         let content = files::read(&path).map_err(|error| Error::io(&path, error))?;
         let mut found = Vec::new();
@@ -127,9 +115,32 @@ impl Ledger {
         let known = self.state.segments.get(&number).map_or(0, |segment| segment.lines);
         for line in count..known {
             // Somebody else cut or removed the file: these lines are gone, and that is said.
-            self.state.settle(Key { segment: number, line }, Fate::Evicted);
+            self.state.settle(Key { segment: number, line }, Fate::Vanished);
         }
         Ok(found)
+    }
+
+    /// Takes in the next segment that was sealed since the last look, and returns its entries; `None` when there is no
+    /// other.
+    ///
+    /// # Errors
+    /// When the folder or the segment cannot be read.
+    pub fn adopt_next(&mut self, guard: &Guard, now_ms: i64) -> Result<Option<Vec<Located>>, Error> {
+        let present = files::segments(&self.dir).map_err(|error| Error::io(&self.dir, error))?;
+        let next = present.into_iter().find(|&(number, _)| number > self.state.known_through);
+        let Some((number, bytes)) = next else { return Ok(None) };
+        let path = files::segment_path(&self.dir, number);
+        let content = files::read(&path).map_err(|error| Error::io(&path, error))?;
+        self.state.adopt(number, files::lines(&content).count() as u64, bytes);
+        let found = self.pending(guard, number, now_ms)?;
+        for Located { entry, .. } in &found {
+            self.arrived.extend(ids::line(entry));
+            if entry.put_back {
+                self.state.put_back();
+                self.put_back.insert(entry.identity());
+            }
+        }
+        Ok(Some(found))
     }
 
     /// The line of an entry, as it was queued; `None` when it is gone. Needs no lock: a segment never changes, and
@@ -140,11 +151,18 @@ impl Ledger {
     }
 
     /// Gives an entry up, keeping its line.
-    pub fn reject_line(&mut self, key: Key, line: &[u8], reason: &str, status: Option<u16>, now_ms: i64) {
+    pub fn reject_line(
+        &mut self,
+        key: Key,
+        line: &[u8],
+        reason: impl Into<Reason>,
+        status: Option<u16>,
+        now_ms: i64,
+    ) {
         // The try that was refused is not in the history yet; a line that was never sent has no status.
         let earlier = self.state.history(key).map_or(0, |history| history.attempts);
         let attempts = earlier.saturating_add(u32::from(status.is_some()));
-        self.unsaved.push(Rejected::new(key, line, reason, status, attempts, now_ms));
+        self.unsaved.push(Rejected::new(key, line, reason.into(), status, attempts, now_ms));
         self.state.settle(key, Fate::Rejected);
     }
 
@@ -167,13 +185,19 @@ impl Ledger {
         }
     }
 
-    /// Writes the books: first what was rejected, then the state, then the files that the state no longer lists are
-    /// unlinked. A crash in between repeats a rejected line or leaves a file to unlink later, never more.
+    /// Writes the books: first which ids arrived, what of the rejected was put back and what was rejected, then the state,
+    /// then the files that the state no longer lists are unlinked. A crash in between repeats a line or leaves a file to
+    /// unlink later, never more.
     ///
     /// # Errors
     /// When a write fails; the books on disk are then the old ones, and the next save tries again.
     pub fn save(&mut self, guard: &Guard) -> Result<(), Error> {
-        rejected::append(&guard.path("rejected.jsonl"), &self.unsaved)?;
+        ids::append(&guard.path("ids.jsonl"), &self.arrived)?;
+        self.arrived.clear();
+        let rejected = guard.path("rejected.jsonl");
+        rejected::remove(&rejected, &self.put_back)?;
+        self.put_back.clear();
+        rejected::append(&rejected, &self.unsaved)?;
         self.unsaved.clear();
         self.state.retire();
         let path = guard.path("state.json");

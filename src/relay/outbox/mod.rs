@@ -5,7 +5,8 @@
 //! | `current.jsonl` | entries, one per line | hooks, appending |
 //! | `0000000001.jsonl` … | sealed segments: never changed again | a rename of `current.jsonl` |
 //! | `state.json` | counters, settled lines, tries, origins; versioned | the holder of `worker.lock` |
-//! | `rejected.jsonl` | what was given up, bounded | the holder of `worker.lock` |
+//! | `rejected.jsonl` | what was given up, bounded | the holder of `worker.lock`; a retry |
+//! | `ids.jsonl` | which records were ever queued, bounded | the holder of `worker.lock` |
 //! | `gate`, `starting`, `handover` | hints that spare a hook a useless start, and a person a wait | worker, hook, flush |
 //! | `outbox.lock` | held for every touch of the files above | all |
 //! | `worker.lock` | held by the one worker for its whole life | worker |
@@ -13,14 +14,16 @@
 //! Invariants:
 //!
 //! 1. **Conservation.** `enqueued = delivered + rejected + evicted + pending`, always. `enqueued` is counted from lines:
-//!    those of `current.jsonl`, of the segments, and of the segments that are gone (`retired_lines`).
+//!    those of `current.jsonl`, of the segments, and of the segments that are gone (`retired_lines`), less those that put a
+//!    rejected entry back.
 //! 2. **One append.** An entry is one `write_all` of a line under `outbox.lock`. A torn tail gets a newline first, and is
 //!    a line too: it was enqueued, and becomes a rejection whose bytes are kept.
-//! 3. **Sealing is one rename.** A segment that `state.json` does not know is simply new. Its number is higher than any
-//!    that was ever known or is present, so a number never means two segments.
+//! 3. **Sealing is one rename**, of a file that was synced, so that its lines keep their places through a loss of power. A
+//!    segment that `state.json` does not know is simply new. Its number is higher than any that was ever known or is
+//!    present, so a number never means two segments.
 //! 4. **State first, then unlink.** A settled or evicted segment leaves `state.json` before its file goes. A file whose
 //!    number is not above `known_through` and that the state does not list is settled: it is unlinked, never read.
-//! 5. **Rejected first, then state.** A crash in between sends the record once more and may keep its line twice; the
+//! 5. **Rejected first, then state**, both synced. A crash in between sends the record once more and may keep its line twice; the
 //!    counter, which is part of the state, counts it once.
 //! 6. **A lost state loses no record.** Without a readable `state.json` every segment present is new: its records are
 //!    sent again (byte-equal, same identity) and counted from there.
@@ -34,24 +37,31 @@
 //!    before the latest is sent, so no saved state has it settled and one of them open; after a crash or with a lost
 //!    state the choice is made again. No other kind is ever superseded.
 //! 10. **No credential** is ever in any of these files; an entry says where one is configured.
+//! 11. **Put back once.** A rejected record is put back by one append, which moves it from rejected to pending; see [`retry`].
 
+pub mod backfill;
+mod bounded;
 mod entry;
 mod files;
 mod gate;
+mod ids;
 mod ledger;
 mod rejected;
+pub mod retry;
 mod state;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use entry::{Entry, MAX_BODY};
+pub use entry::{Entry, Identity, MAX_BODY, Queued};
 pub use gate::Gate;
+pub use ids::Known;
 pub use ledger::{Ledger, Located};
-pub use rejected::Rejected;
+pub use rejected::{Reason, Rejected};
 pub use state::{Fate, Hold, Key, Origin, State};
 
+pub(crate) use entry::LIVENESS;
 #[cfg(test)]
 pub(crate) use entry::sample;
 
@@ -110,6 +120,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is the record that cannot be queued, now or ever.
+    #[must_use]
+    pub fn is_of_the_record(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::NotOneLine | Self::Body(_))
+    }
+
     fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_path_buf(), source }
     }
@@ -122,22 +138,25 @@ impl Error {
 /// When the entry is not one that may be queued, or it cannot be written; the caller's cursor must then not move.
 pub fn enqueue(data_dir: &Path, entry: &Entry, wait: Duration) -> Result<(), Error> {
     let line = entry.to_line()?;
-    let guard = Guard::acquire(data_dir, wait)?;
+    append(&Guard::acquire(data_dir, wait)?, entry, &line)
+}
+
+fn append(guard: &Guard, entry: &Entry, line: &[u8]) -> Result<(), Error> {
     let current = guard.path("current.jsonl");
     if files::len(&current) > CAP {
         return Err(Error::Full { path: current });
     }
-    let len = files::append_line(&current, &line).map_err(|error| Error::io(&current, error))?;
+    let len = files::append_line(&current, line).map_err(|error| Error::io(&current, error))?;
     guard.open_gate_for(&entry.origin);
     if len > SEAL_AT {
         // The entry is safe already; whoever comes next can make room too.
-        drop(make_room(&guard));
+        drop(make_room(guard));
     }
     Ok(())
 }
 
 /// Seals the current file and, if the outbox is over its cap and no worker is there to do it, evicts.
-fn make_room(guard: &Guard) -> Result<(), Error> {
+pub(super) fn make_room(guard: &Guard) -> Result<(), Error> {
     let known_through = ledger::read_state(guard)?.unwrap_or_default().known_through;
     guard.seal(known_through)?;
     let present = files::segments(guard.dir()).map_err(|error| Error::io(guard.dir(), error))?;
@@ -146,7 +165,7 @@ fn make_room(guard: &Guard) -> Result<(), Error> {
     }
     let Some(worker) = guard.try_worker()? else { return Ok(()) };
     let mut ledger = Ledger::open(guard)?;
-    ledger.adopt(guard, crate::sys::clock::now_ms())?;
+    while ledger.adopt_next(guard, crate::sys::clock::now_ms())?.is_some() {}
     ledger.enforce_cap(guard);
     ledger.save(guard)?;
     worker.release(guard);
@@ -185,7 +204,18 @@ pub(super) fn has_pending(data_dir: &Path) -> bool {
 /// What a waiting worker looks at, without the lock: the length of `current.jsonl`, and whether it is asked to leave.
 pub(super) fn signs(data_dir: &Path) -> (u64, bool) {
     let dir = data_dir.join("outbox");
-    (files::len(&dir.join("current.jsonl")), dir.join(gate::HANDOVER).exists())
+    (files::len(&dir.join("current.jsonl")), files::exists(&dir.join(gate::HANDOVER)))
+}
+
+/// The books to look at.
+#[derive(Debug)]
+pub struct Books {
+    /// The counters and marks of what is sealed.
+    pub state: State,
+    /// What is on its way, oldest first, sealed or not.
+    pub pending: Vec<Queued>,
+    /// The lines that are not sealed, torn ones included.
+    pub in_current: u64,
 }
 
 /// `outbox.lock`, held.
@@ -229,7 +259,8 @@ impl Guard {
         Ok(lock.map(WorkerLock))
     }
 
-    /// Seals `current.jsonl` under a number above `known_through` and above all present; an empty one stays.
+    /// Seals `current.jsonl` under a number above `known_through` and above all present; an empty one stays. It is synced
+    /// first: the state, which is synced too, names its lines by their place.
     fn seal(&self, known_through: u64) -> Result<(), Error> {
         let current = self.path("current.jsonl");
         if files::len(&current) == 0 {
@@ -238,6 +269,7 @@ impl Guard {
         let present = files::segments(&self.dir).map_err(|error| Error::io(&self.dir, error))?;
         let last = present.into_keys().next_back().unwrap_or(0).max(known_through);
         let segment = files::segment_path(&self.dir, last.saturating_add(1));
+        files::sync(&current).map_err(|error| Error::io(&current, error))?;
         files::rename(&current, &segment).map_err(|error| Error::io(&current, error))
     }
 
@@ -251,17 +283,31 @@ impl Guard {
         Ok(files::lines(&bytes).map(|(_, line)| Entry::parse(line)).collect())
     }
 
-    /// The books as they are on disk, to look at: with the segments taken in that nobody has taken in yet, and the
-    /// pending entries.
+    /// The books as they are on disk, to look at: with everything taken in that nobody has taken in yet.
     ///
     /// # Errors
-    /// As [`Ledger::open`] and [`Ledger::adopt`].
-    pub fn look(&self, now_ms: i64) -> Result<(State, Vec<Entry>), Error> {
+    /// As [`Ledger::open`] and [`Ledger::adopt_next`], or when `current.jsonl` cannot be read.
+    pub fn look(&self, now_ms: i64) -> Result<Books, Error> {
         let state = ledger::read_state(self)?.unwrap_or_default();
         let mut ledger = Ledger::for_reading(self, state);
-        let mut pending = ledger.pending(self, now_ms)?;
-        pending.extend(ledger.adopt(self, now_ms)?);
-        Ok((ledger.state, pending.into_iter().map(|located| located.entry).collect()))
+        let mut pending = Vec::new();
+        let mut add =
+            |found: Vec<Located>| pending.extend(found.iter().map(|found| Queued::from(&found.entry)));
+        for number in ledger.known() {
+            add(ledger.pending(self, number, now_ms)?);
+        }
+        while let Some(arrived) = ledger.adopt_next(self, now_ms)? {
+            add(arrived);
+        }
+        let mut books = Books { state: ledger.state, pending, in_current: 0 };
+        for entry in self.current()? {
+            books.in_current += 1;
+            if entry.as_ref().is_some_and(|entry| entry.put_back) {
+                books.state.put_back();
+            }
+            books.pending.extend(entry.as_ref().map(Queued::from));
+        }
+        Ok(books)
     }
 
     /// What was given up and is still kept, oldest first.

@@ -1,15 +1,33 @@
-//! `rejected.jsonl`: what was given up, with its bytes and the reason, bounded; the oldest go first.
+//! `rejected.jsonl`: what was given up, with its bytes and the reason, bounded; the oldest go first. How many went is the
+//! difference to the books, which count every rejection.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Error, Key, files};
+use super::Identity;
+use super::{Entry, Error, Key, bounded, files};
 use crate::sys::hex::hex;
 
 /// The file's size is kept under this; when it would grow past, the older half goes.
 const CAP: u64 = 8 * 1024 * 1024;
+
+/// Why a record is given up.
+#[derive(Debug, Clone, Default)]
+pub struct Reason {
+    /// In a short phrase, the same for all records that are given up for the same.
+    pub text: String,
+    /// What the sink said of this record, printable and bounded.
+    pub said: Option<String>,
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), said: None }
+    }
+}
 
 /// A record that was given up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,6 +36,9 @@ pub struct Rejected {
     pub rejected_at: i64,
     /// Why, in a short phrase.
     pub reason: String,
+    /// What the sink said of it, printable and bounded; `None` where it said nothing.
+    #[serde(default)]
+    pub said: Option<String>,
     /// The status of the last answer, if one came.
     pub status: Option<u16>,
     /// How often it was tried.
@@ -36,7 +57,7 @@ impl Rejected {
     pub(super) fn new(
         key: Key,
         line: &[u8],
-        reason: &str,
+        reason: Reason,
         status: Option<u16>,
         attempts: u32,
         now_ms: i64,
@@ -45,7 +66,8 @@ impl Rejected {
         let torn = entry.is_none().then(|| as_text(line));
         Self {
             rejected_at: now_ms,
-            reason: reason.to_owned(),
+            reason: reason.text,
+            said: reason.said,
             status,
             attempts,
             segment: key.segment,
@@ -56,6 +78,14 @@ impl Rejected {
     }
 }
 
+impl Rejected {
+    /// The entry; `None` when its line was torn or corrupt.
+    #[must_use]
+    pub fn parsed(&self) -> Option<Entry> {
+        Entry::parse(self.entry.as_ref()?.get().as_bytes())
+    }
+}
+
 fn as_text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -63,24 +93,34 @@ fn as_text(bytes: &[u8]) -> String {
     }
 }
 
-/// Appends `records`, making room first.
+/// Appends `records`, making room first, and syncs them: the state that counts them is synced too.
 pub(super) fn append(path: &Path, records: &[Rejected]) -> Result<(), Error> {
     for record in records {
         let line = serde_json::to_vec(record).map_err(Error::Body)?;
-        if files::len(path).saturating_add(line.len() as u64) > CAP {
-            drop_older_half(path).map_err(|error| Error::io(path, error))?;
-        }
-        files::append_line(path, &line).map_err(|error| Error::io(path, error))?;
+        bounded::append_line(path, &line, CAP).map_err(|error| Error::io(path, error))?;
     }
-    Ok(())
+    if records.is_empty() {
+        return Ok(());
+    }
+    files::sync(path).map_err(|error| Error::io(path, error))
 }
 
-fn drop_older_half(path: &Path) -> std::io::Result<()> {
-    let bytes = files::read(path)?;
-    let middle = bytes.len() as u64 / 2;
-    let from = files::lines(&bytes).map(|(offset, _)| offset).find(|&offset| offset >= middle);
-    let kept = from.and_then(|from| bytes.get(usize::try_from(from).ok()?..)).unwrap_or_default();
-    files::replace(path, kept)
+/// Takes the records out that are on their way again. Lines that cannot be read stay.
+pub(super) fn remove(path: &Path, gone: &HashSet<Identity>) -> Result<(), Error> {
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let io = |error| Error::io(path, error);
+    let bytes = files::read(path).map_err(io)?;
+    let mut kept = Vec::with_capacity(bytes.len());
+    for (_, line) in files::lines(&bytes) {
+        let entry = serde_json::from_slice::<Rejected>(line).ok().and_then(|record| record.parsed());
+        if !entry.is_some_and(|entry| gone.contains(&entry.identity())) {
+            kept.extend_from_slice(line);
+            kept.push(b'\n');
+        }
+    }
+    if kept.len() < bytes.len() { files::replace(path, &kept).map_err(io) } else { Ok(()) }
 }
 
 /// The records kept, oldest first; lines that cannot be read are left out.
@@ -96,10 +136,10 @@ mod tests {
     #[test]
     fn bytes_are_kept_whatever_they_are() {
         let key = Key { segment: 1, line: 2 };
-        let torn = |line: &[u8]| Rejected::new(key, line, "torn", None, 0, 0).torn;
+        let torn = |line: &[u8]| Rejected::new(key, line, "torn".into(), None, 0, 0).torn;
         assert_eq!(torn(b"{\"id\":\"a").as_deref(), Some("{\"id\":\"a"));
         assert_eq!(torn(b"\xff\x00").as_deref(), Some("hex:ff00"));
-        let whole = Rejected::new(key, br#"{"n":1.10}"#, "refused", Some(400), 1, 0);
+        let whole = Rejected::new(key, br#"{"n":1.10}"#, "refused".into(), Some(400), 1, 0);
         assert_eq!((whole.entry.unwrap().get(), whole.torn), (r#"{"n":1.10}"#, None));
     }
 
@@ -109,7 +149,8 @@ mod tests {
         let path = dir.path().join("rejected.jsonl");
         let body = format!("\"{}\"", "x".repeat(1024 * 1024));
         for line in 0..20 {
-            let record = Rejected::new(Key { segment: 1, line }, body.as_bytes(), "refused", None, 1, 0);
+            let record =
+                Rejected::new(Key { segment: 1, line }, body.as_bytes(), "refused".into(), None, 1, 0);
             append(&path, &[record]).unwrap();
             assert!(files::len(&path) <= CAP);
         }

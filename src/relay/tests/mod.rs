@@ -1,6 +1,12 @@
 //! The worker against real servers on loopback.
 
+mod cut;
+mod faults;
 mod life;
+mod model;
+mod outcomes;
+mod pace;
+mod rejected;
 mod supersede;
 
 use std::io::Read;

@@ -209,7 +209,7 @@ mod tests {
         body: &str,
         has_token: bool,
     ) -> (Option<bool>, Option<bool>, Option<&'static str>) {
-        let reply = Reply { status, retry_after: None, body: body.as_bytes().to_vec() };
+        let reply = Reply { status, retry_after: None, body: body.as_bytes().to_vec(), whole: true };
         let answer = judge(&reply, has_token, Some("acme"), "https://c");
         assert!(answer.reachability.checked && answer.reachability.status_code == Some(status));
         let error = answer.finding.as_ref().is_some_and(|finding| finding.severity == Severity::Error);

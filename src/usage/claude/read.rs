@@ -49,6 +49,8 @@ pub fn transcript(
     let progress = lines::for_each_in(file, span.clone(), needle, |line| {
         if let Some(bytes) = excerpt.of(line.bytes)
             && let Parsed::Calls(calls) = parse(&Line { bytes, ..line }, place)
+            // A model that is missing may have stood behind the content, and gone with it.
+            && calls.iter().all(|call| call.model.is_some())
         {
             calls.into_iter().for_each(|call| to.call(call));
             found += 1;
