@@ -16,7 +16,7 @@
 //!                            relay::worker: outbox -> transport -> Console
 //! ```
 //!
-//! Rooms depend downwards only: `cli → hook, report → economics, liveness → usage, pricing, attribution, relay →
+//! Rooms depend downwards only: `cli → hook, setup, report → economics, liveness → usage, pricing, attribution, relay →
 //! journal, settings → sys`. `ARCHITECTURE.md` has the picture and the invariants.
 
 pub mod attribution;
@@ -29,5 +29,6 @@ pub mod pricing;
 pub mod relay;
 pub mod report;
 pub mod settings;
+pub mod setup;
 pub mod sys;
 pub mod usage;

@@ -14,13 +14,15 @@ from pathlib import Path
 from scenario import TENANTS
 
 HERE = Path(__file__).parent
-SECONDS_TO_START = 60
+SECONDS_TO_START = 180
 # A proxy in the environment is for the world outside; this is loopback.
 OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 class Console:
-    def __init__(self, packages: Path, scratch: Path):
+    def __init__(self, packages: Path, scratch: Path, tokens: list[tuple[str, str]] | None = None):
+        """`tokens` are the pairs of token and tenant that it knows; those of the scenario, if not given."""
+        self.tokens = tokens or [(tenant.token, tenant.id) for tenant in TENANTS]
         self.data = scratch / "console"
         self.data.mkdir()
         self.port = free_port()
@@ -84,14 +86,15 @@ class Console:
             return refusal.code, json.load(refusal)
 
     def _env(self) -> dict:
-        tokens = [{"token": tenant.token, "tenantId": tenant.id, "label": tenant.id} for tenant in TENANTS]
+        tokens = [{"token": token, "tenantId": tenant, "label": tenant} for token, tenant in self.tokens]
+        tenants = list(dict.fromkeys(tenant for _, tenant in self.tokens))
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.data),
             "CONSOLE_RUNTIME_MODE": "hosted",
             "CONSOLE_TELEMETRY_STORAGE": "postgres",
-            "CONSOLE_TENANT_ID": TENANTS[0].id,
-            "CONSOLE_TENANT_ALLOWLIST": ",".join(tenant.id for tenant in TENANTS),
+            "CONSOLE_TENANT_ID": tenants[0],
+            "CONSOLE_TENANT_ALLOWLIST": ",".join(tenants),
             "CONSOLE_AUTH_TOKENS_JSON": json.dumps(tokens),
         }
 

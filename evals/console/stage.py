@@ -14,8 +14,9 @@ from console import Console
 PACKAGES = Path(__file__).resolve().parent / "packages"
 
 
-def play(evaluate: Callable[[Path, Console, Path], int]) -> int:
-    """Calls `evaluate` with the binary, a Console that is not started yet, and a scratch folder; returns what it does."""
+def play(evaluate: Callable[[Path, Console, Path], int], tokens: list[tuple[str, str]] | None = None) -> int:
+    """Calls `evaluate` with the binary, a Console that is not started yet, and a scratch folder; returns what it does.
+    `tokens` are the pairs of token and tenant that the Console knows, if not those of the scenario."""
     # A Console that we started must not outlive us, however we are ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     tally = binary.find()
@@ -26,7 +27,7 @@ def play(evaluate: Callable[[Path, Console, Path], int]) -> int:
             packages = npm.install(PACKAGES, cache)
         except npm.Missing as missing:
             binary.skip(str(missing))
-        console = Console(packages, scratch)
+        console = Console(packages, scratch, tokens)
         try:
             return evaluate(tally, console, scratch)
         finally:

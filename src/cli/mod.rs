@@ -3,13 +3,16 @@
 //! Exit codes: 0 done, 1 refused, failed or unhealthy, 2 usage, 3 claim not free. `tally hook` is different: always 0.
 
 mod demo;
+mod doctor;
 mod economics;
 mod failure;
 mod hook;
+mod init;
 mod liveness;
 mod pricing;
 mod project;
 mod relay;
+mod uninstall;
 mod usage;
 
 use crate::settings::Settings;
@@ -48,6 +51,12 @@ enum Command {
     Demo(demo::Args),
     /// Look after the records on their way to the Console.
     Relay(relay::RelayArgs),
+    /// Set up: hooks of hosts, and a Console if you want one; then verify it.
+    Init(init::Args),
+    /// Take a set-up back: every file as it was before.
+    Uninstall(uninstall::Args),
+    /// Say what is set up here, whether it works, and what to do where it does not.
+    Doctor(doctor::Args),
 }
 
 /// What a command works with.
@@ -65,6 +74,14 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// `text` in red, on a terminal that wants colour.
+    fn red(&self, text: &str) -> String {
+        if self.env.get(&vars::NO_COLOR).is_none() && io::stdout().is_terminal() {
+            return format!("\u{1b}[31m{text}\u{1b}[0m");
+        }
+        text.to_owned()
+    }
+
     /// The settings of this run; what the user should know of them goes to standard error.
     fn settings(&mut self) -> io::Result<Settings> {
         let settings = Settings::load(self.env, self.cwd);
@@ -132,6 +149,9 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
         Command::Liveness(args) => liveness::run(&args, &mut context),
         Command::Usage(args) => usage::run(&args, &mut context),
         Command::Demo(args) => demo::run(&args, &mut context),
+        Command::Init(args) => init::run(&args, &mut context),
+        Command::Uninstall(args) => uninstall::run(&args, &mut context),
+        Command::Doctor(args) => doctor::run(&args, &mut context),
         Command::Pricing(args) => context
             .settings()
             .and_then(|settings| pricing::run(&args, context.out, context.err, &settings.pricing))

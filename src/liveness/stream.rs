@@ -222,6 +222,12 @@ impl Stream {
     /// When it cannot be opened, or is locked for all of `patience`.
     pub fn open(&self, patience: Duration) -> Result<Writer, Error> {
         let wrap = |source| self.error(source);
+        if files::has_link(&self.workspace.root, DIR) {
+            return Err(wrap(io::Error::new(
+                io::ErrorKind::NotADirectory,
+                "a link stands in the way of its folder",
+            )));
+        }
         if !self.dir.is_dir() {
             files::create_dir_private(&self.dir).map_err(wrap)?;
             // Claims are of this machine; git must never offer to commit them.

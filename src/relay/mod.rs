@@ -11,6 +11,7 @@ mod credentials;
 mod delivery;
 mod dispatch;
 pub mod outbox;
+pub mod probe;
 mod queue;
 pub mod receiver;
 pub mod status;

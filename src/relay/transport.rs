@@ -78,15 +78,21 @@ impl Transport {
         body: String,
     ) -> Result<RequestBuilder, NoAnswer> {
         let url = endpoint.url().clone();
-        let mut request =
-            self.client(endpoint)?.post(url).header(CONTENT_TYPE, "application/json").body(body);
-        if let Some(token) = token {
-            request = request.header(AUTHORIZATION, header(&format!("Bearer {}", token.expose()), true)?);
-        }
-        if let Some(tenant) = tenant {
-            request = request.header("x-console-tenant-id", header(tenant, false)?);
-        }
-        Ok(request)
+        let request = self.client(endpoint)?.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        credentials(request, token, tenant)
+    }
+
+    /// A GET, ready for [`send`].
+    ///
+    /// # Errors
+    /// As [`Transport::post`].
+    pub fn read(
+        &self,
+        endpoint: &Endpoint,
+        token: Option<&Secret>,
+        tenant: Option<&str>,
+    ) -> Result<RequestBuilder, NoAnswer> {
+        credentials(self.client(endpoint)?.get(endpoint.url().clone()), token, tenant)
     }
 
     /// The body of a GET that answered 200, of at most `limit` bytes, within `timeout`.
@@ -145,6 +151,20 @@ fn build(tls: bool, loopback: bool, timeouts: Timeouts) -> reqwest::Result<Clien
         builder = builder.tls_certs_only([]);
     }
     builder.build()
+}
+
+fn credentials(
+    mut request: RequestBuilder,
+    token: Option<&Secret>,
+    tenant: Option<&str>,
+) -> Result<RequestBuilder, NoAnswer> {
+    if let Some(token) = token {
+        request = request.header(AUTHORIZATION, header(&format!("Bearer {}", token.expose()), true)?);
+    }
+    if let Some(tenant) = tenant {
+        request = request.header("x-console-tenant-id", header(tenant, false)?);
+    }
+    Ok(request)
 }
 
 fn header(value: &str, sensitive: bool) -> Result<HeaderValue, NoAnswer> {

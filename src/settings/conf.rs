@@ -12,6 +12,11 @@ use std::path::{Path, PathBuf};
 
 use super::env::{Env, vars};
 use super::trust::{self, Opened};
+use super::workspace::MARKER;
+use crate::sys::files;
+
+/// The conf's name, in the workspace's `.kontourai` and in the user's `.flow-agents`.
+pub const FILE_NAME: &str = "telemetry-console.conf";
 
 /// A conf larger than this is refused: it cannot be one.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -93,8 +98,14 @@ pub struct Lookup {
 #[must_use]
 pub fn find(env: &Env, workspace: &Path, cwd: &Path) -> Lookup {
     let named = env.path(&vars::TELEMETRY_CONFIG_FILE).map(|path| cwd.join(path));
-    let own = named.clone().unwrap_or_else(|| workspace.join(".kontourai/telemetry-console.conf"));
+    let own = named.clone().unwrap_or_else(|| workspace.join(MARKER).join(FILE_NAME));
     let absent = match Conf::open(&own) {
+        // Whoever made the folder a link chose whose conf this is.
+        Ok(_) if named.is_none() && files::has_link(workspace, MARKER) => {
+            let reason = "its folder is a link".to_owned();
+            let error = ConfError::Untrusted { path: own, reason };
+            return Lookup { conf: None, closed: true, warnings: vec![error.to_string()] };
+        }
         Ok(conf) => return Lookup::of(conf),
         Err(error @ ConfError::Untrusted { .. }) => {
             return Lookup { conf: None, closed: true, warnings: vec![error.to_string()] };
@@ -108,7 +119,7 @@ pub fn find(env: &Env, workspace: &Path, cwd: &Path) -> Lookup {
     let Some(home) = env.path(&vars::HOME) else {
         return Lookup::default();
     };
-    match Conf::open(&home.join(".flow-agents/telemetry-console.conf")) {
+    match Conf::open(&home.join(".flow-agents").join(FILE_NAME)) {
         Ok(conf) => Lookup::of(conf),
         Err(ConfError::Absent(_)) => Lookup::default(),
         Err(error) => Lookup { warnings: vec![error.to_string()], ..Lookup::default() },

@@ -146,6 +146,32 @@ impl Destination {
         [&self.economics, &self.liveness, &self.telemetry].into_iter().flatten().any(|e| e.origin() == origin)
     }
 
+    /// Whether a token is configured; it is not looked at.
+    #[must_use]
+    pub fn has_token(&self) -> bool {
+        !matches!(self.token, Token::None)
+    }
+
+    /// The file that the token is in, if it is in one of its own.
+    #[must_use]
+    pub fn token_file(&self) -> Option<&Path> {
+        match &self.token {
+            Token::File(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Where the tenant's economics can be read, as the Console has it: beside the endpoint that takes the records.
+    #[must_use]
+    pub fn read_endpoint(&self) -> Option<Endpoint> {
+        const PATH: &str = "/api/economics";
+        let known = self.economics.as_ref().or(self.liveness.as_ref()).or(self.telemetry.as_ref())?;
+        match self.economics.as_ref().and_then(|endpoint| endpoint.url().path().strip_suffix("/records")) {
+            Some(base) => Some(known.with_path(&format!("{base}{PATH}")).without_query()),
+            None => Some(known.at_origin(PATH)),
+        }
+    }
+
     /// Reads and checks the token and the tenant. `Ok(None)`: no token is configured, post without Authorization.
     ///
     /// # Errors
@@ -210,7 +236,7 @@ impl Token {
 
 /// Reads a token file: one token, white space around it ignored. Its path is absolute, because the relay worker runs
 /// in another directory than the hook.
-fn read_token(path: &Path) -> Result<Secret, String> {
+pub(crate) fn read_token(path: &Path) -> Result<Secret, String> {
     let named = |what: &str| format!("token file {}: {what}", path.display());
     if path.is_relative() {
         return Err(named("the path must be absolute"));
@@ -222,12 +248,14 @@ fn read_token(path: &Path) -> Result<Secret, String> {
     Ok(Secret::new(text.trim()))
 }
 
-fn is_safe_token(text: &str) -> bool {
+/// Whether `text` can be a bearer token.
+pub(crate) fn is_safe_token(text: &str) -> bool {
     (1..=4096).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~+/=-".contains(&b))
 }
 
-fn is_safe_tenant(text: &str) -> bool {
+/// Whether `text` can be a tenant.
+pub(crate) fn is_safe_tenant(text: &str) -> bool {
     (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._:-".contains(&b))
 }
 

@@ -112,6 +112,12 @@ impl Endpoint {
         Self::from_allowed(url)
     }
 
+    /// The same without its query.
+    pub(super) fn without_query(mut self) -> Self {
+        self.url.set_query(None);
+        self
+    }
+
     fn from_allowed(url: Url) -> Self {
         let origin = url.origin().ascii_serialization();
         Self { url, origin }

@@ -26,8 +26,12 @@ environment! {
             unset: "`economics.jsonl` in the data directory";
         TELEMETRY_CONFIG_FILE: "The only conf file to read. It must be trusted; when it is missing, no conf is read at all.",
             unset: "`<workspace>/.kontourai/telemetry-console.conf`, else `~/.flow-agents/telemetry-console.conf`";
-        CLAUDE_CONFIG_DIR: "Where Claude Code keeps its transcripts.",
+        CLAUDE_CONFIG_DIR: "Where Claude Code keeps its transcripts and settings.",
             unset: "`~/.claude`";
+        CODEX_HOME: "Where Codex keeps its configuration, for `tally init`.",
+            unset: "`~/.codex`";
+        XDG_CONFIG_HOME: "Where opencode keeps its configuration, for `tally init`.",
+            unset: "`~/.config`";
         HOME: "The user's home: the user-global conf, and where hosts keep their transcripts.",
             unset: "neither is looked for";
         XDG_STATE_HOME: "Where state goes when the workspace cannot be written.",
@@ -128,6 +132,10 @@ environment! {
             unset: "`CONSOLE_URL`";
         CONSOLE_URL: "Second name of `CONSOLE_TELEMETRY_URL`.",
             unset: "no Console by its base URL";
+        FLOW_AGENTS_LOCAL_KONTOUR_CONSOLE_URL: "The URL that `tally init` takes for the Console on this machine.",
+            unset: "`http://127.0.0.1:3737`";
+        FLOW_AGENTS_KONTOUR_CLOUD_CONSOLE_URL: "The URL that `tally init` takes for the hosted Console.",
+            unset: "`https://console.kontourai.io`";
         CONSOLE_TELEMETRY_ENDPOINT_URL: "Endpoint of telemetry events, as it is.",
             unset: "`/api/telemetry/records` under the base URL";
         FLOW_AGENTS_CONSOLE_ECONOMICS_ENDPOINT_URL: "Endpoint of economics records, as it is.",

@@ -16,6 +16,9 @@ use crate::sys::hex::hex;
 /// The directory that marks a workspace, shared with flow-agents.
 pub const MARKER: &str = ".kontourai";
 
+/// Where a workspace's data is, from its root.
+const DATA: &str = ".kontourai/telemetry";
+
 /// How the workspace root was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
@@ -69,12 +72,17 @@ pub fn resolve(
     } else {
         (cwd.to_path_buf(), Found::WorkingDirectory)
     };
-    // The XDG specification has relative values ignored.
-    let state_home = xdg_state
+    Workspace { root, found, repository, state_home: state_home(xdg_state, home) }
+}
+
+/// The user's state directory: `XDG_STATE_HOME`, else `.local/state` in the home. The XDG specification has relative
+/// values ignored.
+#[must_use]
+pub fn state_home(xdg_state: Option<&Path>, home: Option<&Path>) -> Option<PathBuf> {
+    xdg_state
         .filter(|path| path.is_absolute())
         .map(Path::to_path_buf)
-        .or_else(|| non_empty(home).map(|home| home.join(".local/state")));
-    Workspace { root, found, repository, state_home }
+        .or_else(|| non_empty(home).map(|home| home.join(".local/state")))
 }
 
 fn non_empty(path: Option<&Path>) -> Option<&Path> {
@@ -88,14 +96,18 @@ impl Workspace {
     pub fn data_dir(&self, data_dir: Option<&Path>) -> PathBuf {
         match non_empty(data_dir) {
             Some(path) => self.root.join(path),
-            None => self.root.join(MARKER).join("telemetry"),
+            None => self.root.join(DATA),
         }
     }
 
-    /// Where this workspace's data is: as [`Workspace::data_dir`], unless an earlier run had to go elsewhere.
+    /// Where this workspace's data is: as [`Workspace::data_dir`], unless an earlier run had to go elsewhere, or a link
+    /// stands in its place, which a cloned repository may have brought along.
     #[must_use]
     pub fn data_dir_in_use(&self, data_dir: Option<&Path>) -> PathBuf {
         let path = self.data_dir(data_dir);
+        if non_empty(data_dir).is_none() && files::has_link(&self.root, DATA) {
+            return self.fallback_dir().unwrap_or(path);
+        }
         if path.is_dir() {
             return path;
         }
@@ -134,6 +146,9 @@ impl Workspace {
     }
 
     fn prepare_in_workspace(&self, path: &Path, ignore_itself: bool) -> io::Result<()> {
+        if ignore_itself && files::has_link(&self.root, DATA) {
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "a link stands in its place"));
+        }
         if is_ready(path, ignore_itself) {
             return Ok(());
         }
@@ -164,7 +179,7 @@ fn prepare(path: &Path, ignore_itself: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The hot path: two system calls for a directory that is in order.
+/// The hot path: two more system calls for a directory that is in order.
 fn is_ready(path: &Path, ignore_itself: bool) -> bool {
     is_writable_dir(path) && (!ignore_itself || path.join(IGNORE_FILE).exists())
 }

@@ -34,7 +34,7 @@ impl Access {
             Self::Overwrite => options.write(true).truncate(true).create(true),
             Self::Create => options.write(true).create_new(true),
         };
-        super::files::private(&mut options);
+        super::files::no_link(super::files::private(&mut options));
         options
     }
 }

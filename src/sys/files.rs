@@ -1,7 +1,7 @@
 //! Private files: directories 0700, files 0600, whole-file replacement that survives a crash, bounded reads.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::disk::{self, Access};
@@ -19,13 +19,38 @@ pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Creates `dir` and its missing parents, each 0700.
+/// Makes `options` refuse a link in the place of the file: a cloned repository may ship one that leads anywhere.
+pub fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    }
+    options
+}
+
+/// Whether any part of `below` is a link, seen from `base`.
+#[must_use]
+pub fn has_link(base: &Path, below: &str) -> bool {
+    let mut path = base.to_path_buf();
+    below.split('/').any(|part| {
+        path.push(part);
+        fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink())
+    })
+}
+
+/// Creates `dir` and its missing parents, each 0700. A link in its place is no directory.
 ///
 /// # Errors
 /// When a part cannot be created or is not a directory.
 pub fn create_dir_private(dir: &Path) -> io::Result<()> {
-    if dir.is_dir() {
-        return Ok(());
+    match fs::symlink_metadata(dir) {
+        Ok(metadata) if metadata.is_dir() => return Ok(()),
+        Ok(metadata) if metadata.is_symlink() => {
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "a link stands in its place"));
+        }
+        _ => {}
     }
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -44,7 +69,7 @@ pub fn create_dir_private(dir: &Path) -> io::Result<()> {
 pub fn open_append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true);
-    private(&mut options).open(path)
+    no_link(private(&mut options)).open(path)
 }
 
 /// Replaces `path` by `bytes`: a temporary file beside it, `sync_data`, rename. A crash leaves the old or the new
@@ -101,6 +126,19 @@ pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {limit} bytes")));
     }
     Ok(Some(bytes))
+}
+
+/// The last `limit` bytes of a regular file, or all of it.
+///
+/// # Errors
+/// When it cannot be opened or read, or is not a regular file.
+pub fn read_tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut file = open_regular(path)?;
+    let start = file.metadata()?.len().saturating_sub(limit);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Opens `path` for reading if it is a regular file. Never waits: a FIFO without a writer must not hang a hook.

@@ -5,6 +5,7 @@
 //! running around it), and so are git's ownership and file-system-boundary checks: nothing found here is executed.
 
 mod config;
+mod index;
 
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,7 @@ pub struct Repository {
     shared_root: PathBuf,
     origin_url: Option<String>,
     branch: Option<String>,
+    object_id_bytes: usize,
 }
 
 impl Repository {
@@ -64,7 +66,11 @@ impl Repository {
             .or_else(|| common_dir.parent().map(Path::to_path_buf))
             .unwrap_or_else(|| common_dir.clone());
         let origin_url = config.get("remote.origin.url").filter(|url| !url.is_empty()).map(str::to_owned);
-        Self { worktree_root, git_dir, common_dir, shared_root, origin_url, branch }
+        let object_id_bytes = match config.get("extensions.objectformat") {
+            Some("sha256") => 32,
+            _ => 20,
+        };
+        Self { worktree_root, git_dir, common_dir, shared_root, origin_url, branch, object_id_bytes }
     }
 
     /// The top of the checkout that the directory is in (`git rev-parse --show-toplevel`); `None` in a bare repository
@@ -111,6 +117,15 @@ impl Repository {
     #[must_use]
     pub fn origin_url(&self) -> Option<&str> {
         self.origin_url.as_deref()
+    }
+
+    /// Whether this checkout's index has the file at `path`; `None` where that cannot be told.
+    #[must_use]
+    pub fn tracks(&self, path: &Path) -> Option<bool> {
+        let folder = path.parent()?.canonicalize().ok()?;
+        let name = folder.strip_prefix(self.worktree_root.as_ref()?).ok()?.join(path.file_name()?);
+        let parts: Vec<_> = name.iter().map(|part| part.as_encoded_bytes()).collect();
+        index::has(&self.git_dir.join("index"), &parts.join(&b'/'), self.object_id_bytes)
     }
 
     /// The branch that is checked out, born or not; `None` when `HEAD` is detached.

@@ -64,7 +64,7 @@ impl Lock {
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    files::private(&mut options).open(path)
+    files::no_link(files::private(&mut options)).open(path)
 }
 
 #[cfg(test)]

@@ -12,3 +12,4 @@ pub mod hex;
 pub mod lock;
 pub mod process;
 pub mod spawn;
+pub mod terminal;

@@ -13,6 +13,14 @@ pub fn hostname() -> String {
     }
 }
 
+/// The path of the program that this process runs.
+///
+/// # Errors
+/// When the system does not tell.
+pub fn program() -> std::io::Result<std::path::PathBuf> {
+    std::env::current_exe()
+}
+
 /// The id of the process that started this one; 0 where the system does not tell.
 #[must_use]
 pub fn parent_id() -> u32 {

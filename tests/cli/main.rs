@@ -17,6 +17,8 @@ mod liveness;
 #[cfg(test)]
 mod relay;
 #[cfg(test)]
+mod setup;
+#[cfg(test)]
 mod stop;
 #[cfg(test)]
 mod transcript;

@@ -188,3 +188,33 @@ fn a_symbolic_link_leads_to_the_repository_it_points_into() {
     std::os::unix::fs::symlink(root.join("main"), root.join("link")).unwrap();
     assert_eq!(agreed(&root.join("link")).shared_root(), root.join("main"));
 }
+
+#[test]
+fn what_the_index_has_is_tracked_in_every_version_of_its_form() {
+    let (_dir, root) = scratch();
+    let main = root.join("main");
+    let sha256 = root.join("sha256");
+    run(&root, &["init", "-q", "--object-format=sha256", "sha256"]);
+    for (repository, version) in [(&main, "2"), (&main, "3"), (&main, "4"), (&sha256, "4")] {
+        fs::create_dir_all(repository.join("a/b")).unwrap();
+        for name in ["a/b/one", "a/b/once", "a/two", "z"] {
+            fs::write(repository.join(name), version).unwrap();
+        }
+        run(repository, &["add", "a/b/once", "a/two", "z"]);
+        run(repository, &["update-index", "--index-version", version]);
+        if version == "3" {
+            run(repository, &["add", "--intent-to-add", "a/b/one"]);
+        }
+        let ours = Repository::discover(&repository.join("a")).unwrap();
+        for name in ["a/b/one", "a/b/once", "a/two", "z", "a", "gone"] {
+            let tracked = git(repository, &["ls-files", "--error-unmatch", name]).is_some() && name != "a";
+            assert_eq!(ours.tracks(&repository.join(name)), Some(tracked), "{name} in version {version}");
+        }
+    }
+    run(&main, &["update-index", "--split-index"]);
+    assert_eq!(Repository::discover(&main).unwrap().tracks(&main.join("z")), None);
+    fs::write(main.join(".git/index"), b"DIRC").unwrap();
+    assert_eq!(Repository::discover(&main).unwrap().tracks(&main.join("z")), None);
+    fs::remove_file(main.join(".git/index")).unwrap();
+    assert_eq!(Repository::discover(&main).unwrap().tracks(&main.join("z")), Some(false));
+}

@@ -1,0 +1,29 @@
+// Written by `tally init`, taken away by `tally uninstall`. Tells tally what happens in a session of pi; whatever goes wrong
+// here is no business of pi's.
+import { spawn } from "node:child_process"
+
+const PROGRAM = "@PROGRAM@"
+const HOST = "pi"
+
+/** Done when tally has been told, or cannot be. */
+function tell(event: string, ctx: any, more: object = {}) {
+  return new Promise((done) => {
+    const cwd = ctx?.cwd ?? process.cwd()
+    const session = ctx?.sessionManager?.getSessionId?.()
+    const transcript = ctx?.sessionManager?.getSessionFile?.()
+    const said = { hook_event_name: event, session_id: session, transcript_path: transcript, cwd, ...more }
+    const hook = spawn(PROGRAM, ["hook", HOST], { cwd, stdio: ["pipe", "ignore", "ignore"] })
+    hook.on("error", done)
+    hook.stdin.on("error", done)
+    hook.stdin.end(JSON.stringify(said), done)
+  }).catch(() => {})
+}
+
+export default function (pi: any) {
+  pi.on("session_start", async (_event: any, ctx: any) => void (await tell("SessionStart", ctx)))
+  pi.on("before_agent_start", async (_event: any, ctx: any) => void (await tell("UserPromptSubmit", ctx)))
+  pi.on("tool_call", async (event: any, ctx: any) => void (await tell("PreToolUse", ctx, { tool_name: event.toolName })))
+  pi.on("tool_result", async (event: any, ctx: any) => void (await tell("PostToolUse", ctx, { tool_name: event.toolName })))
+  pi.on("agent_end", async (_event: any, ctx: any) => void (await tell("Stop", ctx)))
+  pi.on("session_shutdown", async (_event: any, ctx: any) => void (await tell("SessionEnd", ctx)))
+}

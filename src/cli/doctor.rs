@@ -1,0 +1,101 @@
+//! `tally doctor`: what is set up, whether it works, and what to do where it does not.
+
+use super::Context;
+use super::failure::Failure;
+use crate::setup::doctor::report::{Report, Severity};
+use crate::setup::doctor::{self, Network, Reach};
+use crate::setup::place::Place;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Say what is set up here, whether it works, and what to do where it does not.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The project's folder; the current one's if not given.
+    #[arg(long, value_name = "DIR")]
+    dest: Option<PathBuf>,
+    /// Print one JSON object (schemas/doctor.schema.json).
+    #[arg(long)]
+    json: bool,
+    /// Ask nothing; it never does.
+    #[arg(long)]
+    headless: bool,
+    /// How long an answer of the Console may take, in milliseconds.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    timeout_ms: Option<String>,
+    /// Ask a Console that is neither on this machine nor the hosted one.
+    #[arg(long)]
+    allow_network: bool,
+}
+
+/// What holds without `--timeout-ms`, and where it is no positive number (contract H).
+const TIMEOUT_MS: u64 = 2000;
+
+pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let place = Place::find(context.env, context.cwd, args.dest.as_deref(), false)
+        .map_err(|nowhere| Failure::Usage(nowhere.0))?;
+    let given = args.timeout_ms.as_deref().and_then(|text| text.trim().parse().ok()).filter(|ms| *ms > 0);
+    let reach = if args.allow_network { Reach::Anywhere } else { Reach::Known };
+    let timeout = Duration::from_millis(given.unwrap_or(TIMEOUT_MS));
+    let report = doctor::examine(&place, Network { reach, timeout });
+    if args.json {
+        serde_json::to_writer_pretty(&mut *context.out, &report).map_err(io::Error::from)?;
+        writeln!(context.out)?;
+    } else {
+        print(&report, context)?;
+    }
+    Ok(u8::from(!report.ok))
+}
+
+fn print(report: &Report, context: &mut Context<'_>) -> io::Result<()> {
+    let yes = |yes: bool| if yes { "yes" } else { "no" };
+    let healthy = if report.ok { "healthy".to_owned() } else { context.red("not healthy") };
+    let out = &mut *context.out;
+    writeln!(out, "{}: {healthy}", report.destination.display())?;
+    let trusted =
+        report.conf.trusted.map_or("", |trusted| if trusted { ", trusted" } else { ", NOT trusted" });
+    writeln!(out, "  conf        {} ({}{trusted})", report.conf.path.display(), report.conf.scope)?;
+    writeln!(out, "  journals    {}", report.telemetry.data_dir.display())?;
+    let console = &report.console;
+    match console.url.as_ref().or(console.endpoint_url.as_ref()) {
+        None => writeln!(out, "  Console     none: records stay on this machine")?,
+        Some(url) => {
+            let accepted = console.authenticated.map_or("unknown", yes);
+            writeln!(out, "  Console     {url} ({})", console.url_source)?;
+            writeln!(
+                out,
+                "              token {}, tenant {}, accepted: {accepted}",
+                console.token_source, console.tenant_source
+            )?;
+        }
+    }
+    for (name, switch) in [("economics", &report.relay.economics), ("claims", &report.relay.liveness)] {
+        writeln!(out, "  {name:<11} relay {}: {}", if switch.on { "on" } else { "off" }, switch.reason)?;
+    }
+    for hook in &report.hooks {
+        let seen = hook.last_event_at.as_deref().unwrap_or("never");
+        let current = if hook.current { "" } else { ", outdated" };
+        writeln!(out, "  hooks       {} in {}{current}; last event: {seen}", hook.host, hook.file.display())?;
+    }
+    if let Some(outbox) = &report.outbox {
+        writeln!(
+            out,
+            "  outbox      {} delivered, {} pending, {} rejected",
+            outbox.delivered, outbox.pending, outbox.rejected
+        )?;
+    }
+    let version = report.pricing.version.as_deref().unwrap_or("unknown");
+    writeln!(out, "  prices      {version} ({})", report.pricing.origin)?;
+    for finding in &report.findings {
+        let (word, red) = match finding.severity {
+            Severity::Error => ("error", true),
+            Severity::Warning => ("warning", false),
+            Severity::Info => ("info", false),
+        };
+        let line = format!("{word} [{}]: {}", finding.id, finding.message);
+        let line = if red { context.red(&line) } else { line };
+        writeln!(context.out, "{line}\n  fix: {}", finding.fix)?;
+    }
+    Ok(())
+}
