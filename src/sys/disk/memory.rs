@@ -121,7 +121,20 @@ impl Mounted {
         with(|memory| memory.names.get(path).map(|&inode| memory.files[inode].now.clone()))
     }
 
-    /// Gives a file this content, synced, whatever is armed.
+    /// Adds to a file, whatever is armed. What is there is synced, but the name of a new file is not.
+    pub(crate) fn append(&self, path: &Path, bytes: &[u8]) {
+        with(|memory| {
+            let inode = memory.names.get(path).copied().unwrap_or_else(|| {
+                memory.remember();
+                memory.add(path, Content::default())
+            });
+            let content = &mut memory.files[inode];
+            content.now.extend_from_slice(bytes);
+            content.synced.clone_from(&content.now);
+        });
+    }
+
+    /// Puts a file with this content in the place of one that there is or ever was, synced, whatever is armed.
     pub(crate) fn write(&self, path: &Path, bytes: &[u8]) {
         with(|memory| {
             let content = Content { now: bytes.to_vec(), synced: bytes.to_vec() };

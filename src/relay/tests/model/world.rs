@@ -202,19 +202,19 @@ impl World {
 
     fn tear(&mut self, torn: Torn) {
         let before = self.current();
-        let mut after = before.clone();
+        let mut torn_piece = vec![];
         if before.last().is_some_and(|&last| last != b'\n') {
-            after.push(b'\n');
+            torn_piece.push(b'\n');
         }
         match torn {
             Torn::Cut(part) => {
                 let line = serde_json::to_vec(&sample("torn", ORIGIN)).unwrap();
-                after.extend(&line[..(line.len() - 1) * usize::from(part) / 255]);
+                torn_piece.extend(&line[..(line.len() - 1) * usize::from(part) / 255]);
             }
-            Torn::Nul(count) => after.resize(after.len() + usize::from(count), 0),
+            Torn::Nul(count) => torn_piece.resize(torn_piece.len() + usize::from(count), 0),
         }
-        self.disk.write(&self.file("current.jsonl"), &after);
-        self.books.appended(&self.server, &before, &after);
+        self.disk.append(&self.file("current.jsonl"), &torn_piece);
+        self.books.appended(&self.server, &before, &self.current());
     }
 
     fn rotate(&mut self) {
