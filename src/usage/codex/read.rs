@@ -1,0 +1,107 @@
+//! A rollout to observations.
+
+use super::line::{self, may_matter};
+use super::thread::Thread;
+use crate::journal::lines::{self, Line};
+use crate::usage::diagnostics::Diagnostics;
+use crate::usage::reader::Receiver;
+use ruzstd::decoding::StreamingDecoder;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// The largest window that a compressed rollout may ask memory for. Codex compresses at the default level, which asks
+/// for 2 MiB.
+const MAX_WINDOW: u64 = 8 << 20;
+
+/// Reads a whole rollout, plain or compressed as its name says.
+///
+/// # Errors
+/// When the file cannot be read or is no rollout of its kind; what was read before stays read.
+pub fn rollout(file: File, path: &Path, to: &mut dyn Receiver, met: &mut Diagnostics) -> io::Result<()> {
+    let mut thread = Thread::named(super::layout::thread(path).unwrap_or_default());
+    if path.extension().is_some_and(|extension| extension == "zst") {
+        let decoder = StreamingDecoder::new_with_max_window_size(BufReader::new(file), MAX_WINDOW);
+        let mut decoder = decoder.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+        read(&mut decoder, 0, &mut thread, to, met)?;
+    } else {
+        news(&file, 0, &mut thread, to, met)?;
+    }
+    Ok(())
+}
+
+/// Reads the lines of a plain rollout from `from` on, where `thread` is what an earlier read left behind, and returns
+/// the offset at which the next read starts.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn news(
+    mut file: &File,
+    from: u64,
+    thread: &mut Thread,
+    to: &mut dyn Receiver,
+    met: &mut Diagnostics,
+) -> io::Result<u64> {
+    file.seek(SeekFrom::Start(from))?;
+    read(&mut file, from, thread, to, met)
+}
+
+fn read(
+    source: &mut dyn Read,
+    from: u64,
+    thread: &mut Thread,
+    to: &mut dyn Receiver,
+    met: &mut Diagnostics,
+) -> io::Result<u64> {
+    // A line that is still being written is read again: it must not count for what later lines depend on.
+    let mut open = None;
+    let progress = lines::for_each_of(source, from, b"", b"\"token_count\"", |line| {
+        if line.open {
+            open = Some(thread.clone());
+        }
+        take(&line, open.as_mut().unwrap_or(thread), to, met);
+    })?;
+    met.unreadable_lines += progress.overlong;
+    open.as_mut().unwrap_or(thread).flush(to);
+    if open.is_some() {
+        thread.forget_held();
+    }
+    Ok(progress.offset)
+}
+
+fn take(line: &Line<'_>, thread: &mut Thread, to: &mut dyn Receiver, met: &mut Diagnostics) {
+    if line.bytes.is_empty() || !may_matter(line.bytes) {
+        return;
+    }
+    match line::parse(line.bytes) {
+        Ok(read) => thread.line(read, to, met),
+        Err(_) if line.open => {}
+        Err(_) => met.unreadable_lines += u64::from(holds_usage(line.bytes)),
+    }
+}
+
+/// Whether a line that cannot be read would have been a call.
+fn holds_usage(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b"token_usage").is_some()
+}
+
+/// Where the agent worked when the thread started.
+#[must_use]
+pub fn first_cwd(file: &File) -> Option<std::path::PathBuf> {
+    let mut cwd = None;
+    let mut head = file.take(FIRST_LINE);
+    let read = lines::for_each_of(&mut head, 0, b"\"session_meta\"", b"\"session_meta\"", |line| {
+        if cwd.is_none()
+            && let Ok(line::Line { said: line::Said::Header(header), .. }) = line::parse(line.bytes)
+        {
+            cwd = header.cwd.map(|cwd| cwd.into_owned().into());
+        }
+    });
+    read.ok().and(cwd)
+}
+
+/// How far a thread's header is looked for.
+const FIRST_LINE: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests;
