@@ -60,7 +60,8 @@ impl Reading {
             files.extend(reading.own_siblings(head, transcript));
         }
         for path in files {
-            let of_agent = layout::place(&path).agent.filter(|_| runtime == Runtime::ClaudeCode).map(str::to_owned);
+            let of_agent =
+                layout::place(&path).agent.filter(|_| runtime == Runtime::ClaudeCode).map(str::to_owned);
             let read = reading.file(head, &path, of_agent.is_none(), runtime);
             match (read, of_agent) {
                 (Err(error), None) => reading.unreadable = Some(format!("{}: {error}", path.display())),
@@ -128,13 +129,7 @@ impl Reading {
         own
     }
 
-    fn file(
-        &mut self,
-        head: &mut Head,
-        path: &Path,
-        conversation: bool,
-        runtime: Runtime,
-    ) -> io::Result<()> {
+    fn file(&mut self, head: &mut Head, path: &Path, conversation: bool, runtime: Runtime) -> io::Result<()> {
         let at = head.files.iter().position(|mark| mark.path == path);
         let mark = at.and_then(|at| head.files.get(at));
         if let Some(mark) = mark.filter(|_| !conversation) {

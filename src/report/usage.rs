@@ -5,8 +5,8 @@
 
 use super::table::{count, money, table};
 use crate::pricing::{Basis, Registry, Request, Usd};
-use crate::usage::call::{Name, Traits};
 use crate::usage::bulk::Everything;
+use crate::usage::call::{Name, Traits};
 use crate::usage::diagnostics::UnreadFile;
 use crate::usage::runtime::Source;
 use crate::usage::{Call, Credits, Diagnostics, Tokens};
@@ -140,7 +140,7 @@ impl Usage {
             let _ = writeln!(out, "  {} {what}", count(number as i64));
         }
         for file in &self.unread {
-            let _ = writeln!(out, "    {}: {}", file.path.display(), file.why);
+            let _ = writeln!(out, "    {}: {}", file.path, file.why);
         }
         if !self.all.unpriced_models.is_empty() {
             let _ = writeln!(out, "  no price for:");

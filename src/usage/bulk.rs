@@ -43,7 +43,11 @@ pub fn size(sources: &[Source]) -> u64 {
 pub fn read(sources: &[Source], read_on: impl Fn(u64) + Sync) -> Everything {
     let unread = Mutex::new(BTreeMap::new());
     let fail = |source: &Source, path: &Path, error: io::Error| {
-        let file = UnreadFile { host: source.runtime.host(), path: path.to_path_buf(), why: error.to_string() };
+        let file = UnreadFile {
+            host: source.runtime.host(),
+            path: path.display().to_string(),
+            why: error.to_string(),
+        };
         lock(&unread).insert(path.to_path_buf(), file);
     };
     let mut work: Vec<(&Source, Range<u64>)> = vec![];

@@ -39,7 +39,8 @@ pub fn open(path: &Path) -> io::Result<Database> {
     files::open_regular(path)?;
     let log = beside(path, "-wal").metadata().map_or(0, |log| log.len());
     if log == 0 {
-        return connect(&uri(path, "immutable=1")).map(|connection| Database { connection, _copy: None });
+        return connect(&uri(path, "mode=ro&immutable=1"))
+            .map(|connection| Database { connection, _copy: None });
     }
     if beside(path, "-shm").is_file()
         && let Ok(connection) = connect(&uri(path, "mode=ro&readonly_shm=1"))
@@ -116,7 +117,8 @@ impl<'r> Row<'r, '_> {
 }
 
 fn connect(uri: &str) -> io::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let flags =
+        OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE;
     let connection = Connection::open_with_flags(uri, flags).map_err(wrong)?;
     // SQLite opens a file when it first reads it.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(wrong)?;
@@ -133,7 +135,9 @@ fn uri(path: &Path, how: &str) -> String {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
-            b'/' | b'.' | b'-' | b'_' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => uri.push(char::from(*byte)),
+            b'/' | b'.' | b'-' | b'_' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => {
+                uri.push(char::from(*byte))
+            }
             _ => drop(write!(uri, "%{byte:02x}")),
         }
     }

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use std::ops::AddAssign;
-use std::path::PathBuf;
 
 /// A file that could not be read, or not to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -10,7 +9,7 @@ pub struct UnreadFile {
     /// The host that wrote it.
     pub host: &'static str,
     /// Where it is.
-    pub path: PathBuf,
+    pub path: String,
     /// Why not.
     pub why: String,
 }

@@ -32,7 +32,8 @@ pub const HOST: &str = "kiro";
 pub fn sessions(home: &Path) -> Vec<PathBuf> {
     let mut walk = Walk::for_files(|name| name.ends_with(".json") || name == "messages.jsonl");
     walk.below(&home.join(".kiro/sessions"));
-    let is_session = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jsonl") || in_cli(path);
+    let is_session =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jsonl") || in_cli(path);
     walk.sorted().into_iter().filter(is_session).collect()
 }
 
@@ -45,7 +46,9 @@ fn in_cli(path: &Path) -> bool {
 /// # Errors
 /// When the file cannot be read, or is no JSON.
 pub fn session(mut file: File, path: &Path, to: &mut dyn Receiver, met: &mut Diagnostics) -> io::Result<()> {
-    let name = |path: Option<&Path>| path.and_then(Path::file_stem).and_then(|stem| stem.to_str().map(str::to_owned));
+    let name = |path: Option<&Path>| {
+        path.and_then(Path::file_stem).and_then(|stem| stem.to_str().map(str::to_owned))
+    };
     if path.extension().is_some_and(|extension| extension == "json") {
         let session: RawSession = serde_json::from_reader(BufReader::new(file))?;
         let id = session.session_id.or_else(|| name(Some(path))).unwrap_or_default();

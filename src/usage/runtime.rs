@@ -107,9 +107,13 @@ impl Runtime {
         let below = |folder: &str| path.ancestors().skip(1).any(|dir| dir.ends_with(folder));
         if codex::layout::is_rollout(name) {
             Self::Codex
-        } else if opencode::is_database(name) || path.join("opencode.db").is_file() || path.join("storage").is_dir() {
+        } else if opencode::is_database(name)
+            || path.join("opencode.db").is_file()
+            || path.join("storage").is_dir()
+        {
             Self::Opencode
-        } else if name == "events.jsonl" || name == "session-store.db" || path.join("session-state").is_dir() {
+        } else if name == "events.jsonl" || name == "session-store.db" || path.join("session-state").is_dir()
+        {
             Self::CopilotCli
         } else if gemini::is_chat(path) {
             Self::GeminiCli
@@ -160,7 +164,8 @@ impl Source {
         let read = files::open_regular(path).and_then(|mut file| match self.runtime {
             Runtime::ClaudeCode => {
                 let place = claude::layout::place(path);
-                claude::read::transcript(&mut file, span, place, claude::read::Want::Calls, to, met).map(|_| ())
+                claude::read::transcript(&mut file, span, place, claude::read::Want::Calls, to, met)
+                    .map(|_| ())
             }
             Runtime::Codex => codex::read::rollout(file, path, to, met),
             Runtime::Pi => pi::news(&mut file, path, 0, to, met).map(|_| ()),

@@ -5,9 +5,9 @@ use super::thread::Thread;
 use crate::journal::lines::{self, Line};
 use crate::usage::diagnostics::Diagnostics;
 use crate::usage::reader::Receiver;
-use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// The largest window that a compressed rollout may ask memory for. Codex compresses at the default level, which asks
@@ -21,13 +21,44 @@ const MAX_WINDOW: u64 = 8 << 20;
 pub fn rollout(file: File, path: &Path, to: &mut dyn Receiver, met: &mut Diagnostics) -> io::Result<()> {
     let mut thread = Thread::named(super::layout::thread(path).unwrap_or_default());
     if path.extension().is_some_and(|extension| extension == "zst") {
-        let decoder = StreamingDecoder::new_with_max_window_size(BufReader::new(file), MAX_WINDOW);
-        let mut decoder = decoder.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
-        read(&mut decoder, 0, &mut thread, to, met)?;
+        read(&mut Frames::of(file)?, 0, &mut thread, to, met)?;
     } else {
         news(&file, 0, &mut thread, to, met)?;
     }
     Ok(())
+}
+
+/// A compressed file: one frame after the other.
+struct Frames(Option<Frame>);
+
+type Frame = StreamingDecoder<BufReader<File>, FrameDecoder>;
+
+impl Frames {
+    fn of(file: File) -> io::Result<Self> {
+        frame(BufReader::new(file)).map(Some).map(Self)
+    }
+}
+
+fn frame(source: BufReader<File>) -> io::Result<Frame> {
+    let frame = StreamingDecoder::new_with_max_window_size(source, MAX_WINDOW);
+    frame.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+}
+
+impl Read for Frames {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(mut current) = self.0.take() {
+            let read = current.read(buffer)?;
+            if read > 0 {
+                self.0 = Some(current);
+                return Ok(read);
+            }
+            let mut source = current.into_inner();
+            if !source.fill_buf()?.is_empty() {
+                self.0 = Some(frame(source)?);
+            }
+        }
+        Ok(0)
+    }
 }
 
 /// Reads the lines of a plain rollout from `from` on, where `thread` is what an earlier read left behind, and returns

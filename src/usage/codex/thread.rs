@@ -55,6 +55,7 @@ struct Held {
     key: CallKey,
     at_ms: Option<i64>,
     tokens: Tokens,
+    model: String,
 }
 
 impl Thread {
@@ -89,7 +90,7 @@ impl Thread {
                 if !tokens.is_zero() {
                     let scope = if self.turn.is_empty() { &self.root } else { &self.turn };
                     let key = CallKey::of(&[HOST.as_bytes(), b"count", scope.as_bytes(), &total.to_bytes()]);
-                    self.held.push(Held { key, at_ms, tokens });
+                    self.held.push(Held { key, at_ms, tokens, model: self.model.clone() });
                 }
             }
             Said::Record { thread, turn, response, model, usage } => {
@@ -99,11 +100,18 @@ impl Thread {
                     met.echoes_skipped += 1;
                     return;
                 }
-                met.echoes_skipped += self.held.drain(..).len() as u64;
-                self.recorded = true;
+                // What is compacted before a turn is written before the turn is, with the turn's id.
+                let is_next = uuid_v7_ms(&turn) > uuid_v7_ms(&self.turn) && !self.turn.is_empty();
+                if is_next {
+                    self.flush(to);
+                } else {
+                    met.echoes_skipped += self.held.drain(..).len() as u64;
+                    self.recorded = true;
+                }
                 self.recorded_turn = turn;
                 let key = CallKey::of(&[HOST.as_bytes(), b"response", response.as_bytes()]);
-                to.call(self.observation(key, at_ms, usage.tokens(), model.as_deref()));
+                let model = model.as_deref().unwrap_or(&self.model);
+                to.call(self.observation(key, at_ms, usage.tokens(), model));
             }
             Said::Other => {}
         }
@@ -111,8 +119,8 @@ impl Thread {
 
     /// Hands on what no record took the place of: at the end of a turn, and of a read.
     pub fn flush(&mut self, to: &mut dyn Receiver) {
-        for Held { key, at_ms, tokens } in std::mem::take(&mut self.held) {
-            to.call(self.observation(key, at_ms, tokens, None));
+        for Held { key, at_ms, tokens, model } in std::mem::take(&mut self.held) {
+            to.call(self.observation(key, at_ms, tokens, &model));
         }
     }
 
@@ -161,7 +169,7 @@ impl Thread {
             && is_new
             && !self.inherits(Some(at_ms), ordinal, &self.turn)
         {
-            to.prompt(Prompt { session: Some(Cow::Borrowed(&self.root_or_id())), at_ms });
+            to.prompt(Prompt { session: Some(Cow::Borrowed(self.root_or_id())), at_ms });
         }
     }
 
@@ -191,13 +199,13 @@ impl Thread {
         key: CallKey,
         at_ms: Option<i64>,
         tokens: Tokens,
-        model: Option<&'a str>,
+        model: &'a str,
     ) -> Observation<'a> {
         let named = |text: &'a str| Some(text).filter(|text| !text.is_empty()).map(Cow::Borrowed);
         Observation {
             key,
             session: named(self.root_or_id()),
-            model: named(model.unwrap_or(&self.model)),
+            model: named(model),
             agent: None,
             at_ms,
             tokens,

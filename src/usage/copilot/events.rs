@@ -29,7 +29,8 @@ use std::path::Path;
 pub fn log(mut file: File, path: &Path, to: &mut dyn Receiver, met: &mut Diagnostics) -> io::Result<()> {
     let session = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
     let mut legs = Legs { session, sums: BTreeMap::new(), open: 0 };
-    let progress = lines::for_each_of(&mut file, 0, b"", b"\"modelMetrics\"", |line| legs.take(&line, to, met))?;
+    let progress =
+        lines::for_each_of(&mut file, 0, b"", b"\"modelMetrics\"", |line| legs.take(&line, to, met))?;
     met.unreadable_lines += progress.overlong;
     met.uncounted_calls += legs.open;
     Ok(())

@@ -49,7 +49,8 @@ pub(super) fn all(
         if !message.is_answer() || !known.insert(key(id)) {
             continue;
         }
-        let session = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
+        let session =
+            path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
         let place = Place { id, session, session_ms: sessions.get(session).copied() };
         let mut has_steps = false;
         for path in json_below(&storage.join("part").join(id)) {

@@ -82,7 +82,14 @@ impl<'a> Message<'a> {
     }
 
     /// Hands on one step of it.
-    pub fn step(&self, place: Place<'_>, id: &str, step: &Step, to: &mut dyn Receiver, met: &mut Diagnostics) {
+    pub fn step(
+        &self,
+        place: Place<'_>,
+        id: &str,
+        step: &Step,
+        to: &mut dyn Receiver,
+        met: &mut Diagnostics,
+    ) {
         self.call(place, id, step.tokens.as_ref(), to, met);
     }
 
@@ -111,7 +118,8 @@ impl<'a> Message<'a> {
             met.echoes_skipped += 1;
             return;
         }
-        let is_final = self.finish.is_some() || self.time.as_ref().is_some_and(|time| time.completed.is_some());
+        let is_final =
+            self.finish.is_some() || self.time.as_ref().is_some_and(|time| time.completed.is_some());
         to.call(Observation {
             key: key(id),
             session: Some(Cow::Borrowed(place.session)),
