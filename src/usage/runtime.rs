@@ -109,7 +109,7 @@ impl Runtime {
             Self::Codex
         } else if opencode::is_database(name)
             || path.join("opencode.db").is_file()
-            || path.join("storage").is_dir()
+            || path.join("storage/message").is_dir()
         {
             Self::Opencode
         } else if name == "events.jsonl" || name == "session-store.db" || path.join("session-state").is_dir()

@@ -310,8 +310,8 @@ proptest! {
 
     #[test]
     fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0..400usize) {
-        drop(line::may_matter(&bytes));
-        drop(line::parse(&bytes));
+        let says_something = line::parse(&bytes).is_ok_and(|line| !matches!(line.said, Said::Other));
+        prop_assert!(line::may_matter(&bytes) || !says_something);
         let whole = record(1, NEW_TURN, "resp", 5).to_string();
         let torn = &whole.as_bytes()[..at.min(whole.len())];
         drop(line::parse(&[torn, &bytes[..]].concat()));
