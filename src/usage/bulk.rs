@@ -93,7 +93,7 @@ fn length(path: &Path) -> u64 {
 
 fn spans(source: &Source) -> io::Result<Vec<Range<u64>>> {
     if !source.runtime.can_be_cut() {
-        return Ok(vec![0..u64::MAX]);
+        return Ok(std::iter::once(0..u64::MAX).collect());
     }
     let mut file = files::open_regular(&source.path)?;
     let length = file.metadata()?.len();

@@ -75,7 +75,8 @@ impl Thread {
                 self.next_model = model.map_or_else(String::new, Cow::into_owned);
                 self.next_traits = traits_of(tier.as_deref()).bits();
                 if self.turn.is_empty() && self.model.is_empty() {
-                    (self.model.clone_from(&self.next_model), self.traits = self.next_traits);
+                    self.model.clone_from(&self.next_model);
+                    self.traits = self.next_traits;
                 }
             }
             Said::Count { total, last } => {

@@ -292,7 +292,7 @@ proptest! {
         before in prop::collection::vec(any_line(), 0..8), after in prop::collection::vec(any_line(), 0..8)
     ) {
         let between = turn(9, "between");
-        let whole = hear(&[&before[..], &[between.clone()], &after[..]].concat()).0;
+        let whole = hear(&[&before[..], std::slice::from_ref(&between), &after[..]].concat()).0;
         let (mut heard, mut met) = (Heard::default(), Diagnostics::default());
         let mut kept = serde_json::to_string(&Thread::named("named")).unwrap();
         for part in [&before[..], &[&[between][..], &after[..]].concat()] {
