@@ -86,9 +86,17 @@ fn read(
 ) -> io::Result<u64> {
     // A line that is still being written is read again: it must not count for what later lines depend on.
     let mut open = None;
+    let mut shown = Shown::default();
     let progress = lines::for_each_of(source, from, b"", b"\"token_count\"", |line| {
         if line.open {
             open = Some(thread.clone());
+        }
+        if line.bytes.is_empty() || !may_matter(line.bytes) {
+            return;
+        }
+        if shown.again(line.bytes) {
+            met.echoes_skipped += 1;
+            return;
         }
         take(&line, open.as_mut().unwrap_or(thread), to, met);
     })?;
@@ -100,10 +108,27 @@ fn read(
     Ok(progress.offset)
 }
 
-fn take(line: &Line<'_>, thread: &mut Thread, to: &mut dyn Receiver, met: &mut Diagnostics) {
-    if line.bytes.is_empty() || !may_matter(line.bytes) {
-        return;
+/// The counters that were shown last. Most counts are shown more than once, and a repetition need not be parsed to be
+/// known as one (`thread`, rule 1).
+#[derive(Default)]
+struct Shown(Vec<u8>);
+
+impl Shown {
+    fn again(&mut self, line: &[u8]) -> bool {
+        let Some(at) = memchr::memmem::find(line, b"\"total_token_usage\":{") else { return false };
+        let counters = line.get(at..).unwrap_or_default();
+        let end = memchr::memchr(b'}', counters).unwrap_or(counters.len());
+        let counters = counters.get(..end).unwrap_or_default();
+        if self.0 == counters {
+            return true;
+        }
+        self.0.clear();
+        self.0.extend_from_slice(counters);
+        false
     }
+}
+
+fn take(line: &Line<'_>, thread: &mut Thread, to: &mut dyn Receiver, met: &mut Diagnostics) {
     match line::parse(line.bytes) {
         Ok(read) => thread.line(read, to, met),
         Err(_) if line.open => {}
