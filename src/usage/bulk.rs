@@ -109,3 +109,43 @@ impl Receiver for Calls<'_> {
 
     fn prompt(&mut self, _seen: Prompt<'_>) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usage::Runtime;
+    use crate::usage::runtime::Moved;
+
+    /// What is known of each call, whatever was read first.
+    fn answer(sources: &[Source]) -> Vec<String> {
+        let read = read(sources, |_| ());
+        let say = |call: &crate::usage::Call| {
+            let names = [call.session, call.model, call.agent].map(|name| read.ledger.name(name));
+            format!(
+                "{:?} {names:?} {:?} {:?} {:?} {:?}",
+                call.key, call.at_ms, call.tokens, call.credits, call.traits
+            )
+        };
+        let mut said: Vec<_> = read.ledger.calls().iter().map(say).collect();
+        said.sort();
+        said
+    }
+
+    #[test]
+    fn sources_may_be_read_in_any_order_and_more_than_once() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases/open");
+        let mut calls = 0;
+        for home in std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()) {
+            let sources: Vec<Source> = Runtime::ALL
+                .into_iter()
+                .flat_map(|runtime| runtime.sources(&home, Moved::default()))
+                .collect();
+            let once = answer(&sources);
+            let backwards: Vec<Source> = sources.iter().rev().cloned().collect();
+            assert_eq!(answer(&backwards), once, "{}", home.display());
+            assert_eq!(answer(&[sources, backwards].concat()), once, "{}", home.display());
+            calls += once.len();
+        }
+        assert!(calls > 28, "{calls} calls in 28 homes");
+    }
+}

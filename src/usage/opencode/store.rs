@@ -27,7 +27,7 @@ pub(super) fn all(
     met: &mut Diagnostics,
 ) -> io::Result<()> {
     let database = database::open(path)?;
-    read(&database, "1", &[], known, to, met).map(|_| ())
+    read(&database, None, known, to, met).map(|_| ())
 }
 
 /// Reads the messages of a session that changed at `since` or later (`time_updated`, epoch milliseconds), and returns
@@ -43,20 +43,25 @@ pub fn news(
     met: &mut Diagnostics,
 ) -> io::Result<i64> {
     let database = database::open(path)?;
-    let only = "{}.session_id = ?1 AND {}.time_updated >= ?2";
-    read(&database, only, &[&session, &since], &mut Known::new(), to, met).map(|latest| latest.max(since))
+    read(&database, Some((session, since)), &mut Known::new(), to, met).map(|latest| latest.max(since))
 }
 
-/// Reads what the condition `only` holds for; `{}` in it stands for the table.
+/// Reads all, or what changed of a session since a time; and returns when the latest of that changed.
 fn read(
     database: &Database,
-    only: &str,
-    parameters: &[&dyn ToSql],
+    only: Option<(&str, i64)>,
     known: &mut Known,
     to: &mut dyn Receiver,
     met: &mut Diagnostics,
 ) -> io::Result<i64> {
     let mut latest = i64::MIN;
+    let scope = only.as_ref().map(|(session, since)| [session as &dyn ToSql, since as &dyn ToSql]);
+    let parameters = scope.as_ref().map_or(&[][..], |scope| &scope[..]);
+    // Whoever reads all has no use for the time of a row.
+    let (updated, condition) = match only {
+        Some(_) => ("time_updated", "{}.session_id = ?1 AND {}.time_updated >= ?2"),
+        None => ("id", "1"),
+    };
     let mut sessions = HashMap::new();
     database.each("SELECT id, time_created FROM session", &[], |row| {
         if let Some((id, created)) = row.text(0).zip(row.whole(1)) {
@@ -66,10 +71,10 @@ fn read(
     let sessions = Sessions(sessions);
     // An inner look-up by primary key for each step; `CROSS JOIN` keeps SQLite from doing it the other way round.
     let steps = format!(
-        "SELECT p.id, p.data, p.time_updated, m.id, m.session_id, m.data
+        "SELECT p.id, p.data, p.{updated}, m.id, m.session_id, m.data
          FROM part p CROSS JOIN message m ON m.id = p.message_id
          WHERE {} AND octet_length(p.data) <= {MAX_STEP} AND instr(p.data, 'step-finish')",
-        only.replace("{}", "p")
+        condition.replace("{}", "p")
     );
     database.each(&steps, parameters, |row| {
         latest = latest.max(row.whole(2).unwrap_or(latest));
@@ -83,9 +88,9 @@ fn read(
         message.step(sessions.place(of, session), id, &step, to, met);
     })?;
     let messages = format!(
-        "SELECT m.id, m.session_id, m.time_updated, m.data FROM message m
+        "SELECT m.id, m.session_id, m.{updated}, m.data FROM message m
          WHERE {} AND octet_length(m.data) <= {MAX_MESSAGE}",
-        only.replace("{}", "m")
+        condition.replace("{}", "m")
     );
     let mut without_steps = vec![];
     database.each(&messages, parameters, |row| {
