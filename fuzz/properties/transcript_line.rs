@@ -3,8 +3,9 @@
 
 use std::io::Write;
 use tally::journal::lines::{Line, MAX_LINE};
-use tally::usage::claude::line::{Parsed, Place, Prompt, parse};
-use tally::usage::claude::read::{Receiver, Want, transcript};
+use tally::usage::claude::line::{Parsed, Place, parse};
+use tally::usage::claude::read::{Want, transcript};
+use tally::usage::reader::{Prompt, Receiver};
 use tally::usage::{Diagnostics, Observation};
 
 const PLACE: Place<'static> = Place { file: "/p/s.jsonl", session: Some("s"), agent: None };
@@ -49,6 +50,6 @@ impl Receiver for Calls {
 
 fn owned(seen: Observation<'_>) -> Observation<'static> {
     let text = |text: Option<std::borrow::Cow<'_, str>>| text.map(|text| text.into_owned().into());
-    let Observation { key, session, model, agent, at_ms, tokens, traits } = seen;
-    Observation { key, session: text(session), model: text(model), agent: text(agent), at_ms, tokens, traits }
+    let Observation { session, model, agent, .. } = seen;
+    Observation { session: text(session), model: text(model), agent: text(agent), ..seen }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 /// The arguments, for `--help`; a real call is read by [`run`] without a parser that could refuse it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The host that calls: claude-code.
+    /// The host that calls: claude-code, codex.
     #[arg(value_name = "HOST")]
     _host: String,
     /// The event, where the payload does not name it.

@@ -248,8 +248,14 @@ fn price(args: &PriceArgs, out: &mut dyn Write, err: &mut dyn Write, loaded: &Lo
     };
     let at_ms = Some(args.at.unwrap_or_else(clock::now_ms));
     let speed = if args.fast { Speed::Fast } else { Speed::Standard };
-    let priced =
-        registry.price(&Request { model: &args.model, at_ms, tokens: &tokens, speed, us_only: args.us });
+    let priced = registry.price(&Request {
+        model: &args.model,
+        at_ms,
+        tokens: &tokens,
+        speed,
+        us_only: args.us,
+        summed: false,
+    });
     let model = registry.canonical_id(&args.model);
     if args.json {
         let quote = Quote {

@@ -6,9 +6,9 @@ use crate::pricing;
 use crate::report::usage::Usage;
 use crate::settings::PricingSettings;
 use crate::settings::env::vars;
-use crate::usage::claude::line::HOST;
-use crate::usage::claude::{bulk, layout};
-use crate::usage::{Diagnostics, Ledger};
+use crate::usage::bulk::{self, Everything};
+use crate::usage::runtime::{self, Moved, Runtime, Source};
+use crate::usage::walk::Walk;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 
@@ -36,17 +36,21 @@ pub(super) struct Args {
 const LONG_WORK: u64 = 64 << 20;
 
 pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
-    if let Some(host) = args.host.as_deref().filter(|host| *host != HOST) {
-        return Err(Failure::Usage(format!("unknown host {host:?}; transcripts of {HOST} can be read")));
-    }
+    let only = match args.host.as_deref() {
+        None => None,
+        Some(host) => Some(Runtime::of_host(host).ok_or_else(|| {
+            let known = Runtime::ALL.map(Runtime::host).join(", ");
+            Failure::Usage(format!("unknown host {host:?}; transcripts can be read of {known}"))
+        })?),
+    };
     let configured = context.settings()?.pricing;
     let named = args.pricing.as_ref().map(|path| context.cwd.join(path));
     let prices = pricing::load(&PricingSettings { file: named.or(configured.file.clone()), ..configured });
     for warning in &prices.warnings {
         writeln!(context.err, "tally: {warning}")?;
     }
-    let (ledger, diagnostics) = read_all(&transcripts(args, context)?, context.watched);
-    let usage = Usage::of(&ledger, &prices.registry, diagnostics);
+    let sources = sources(args, only, context)?;
+    let usage = Usage::of(read_all(&sources, context.watched), &sources, &prices.registry);
     if args.json {
         serde_json::to_writer_pretty(&mut *context.out, &usage).map_err(std::io::Error::from)?;
         writeln!(context.out)?;
@@ -56,34 +60,50 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     Ok(0)
 }
 
-fn transcripts(args: &Args, context: &Context<'_>) -> Result<Vec<PathBuf>, Failure> {
+fn sources(args: &Args, only: Option<Runtime>, context: &Context<'_>) -> Result<Vec<Source>, Failure> {
     if !args.paths.is_empty() {
-        let mut files = vec![];
+        let mut sources = vec![];
         for path in args.paths.iter().map(|path| context.cwd.join(path)) {
-            if path.is_dir() {
-                files.extend(layout::transcripts_below([path.as_path()]));
-            } else if path.exists() {
-                files.push(path);
-            } else {
-                return Err(Failure::Failed(format!(
-                    "{}: there is no such transcript or folder",
-                    path.display()
-                )));
+            if !path.exists() {
+                let why = format!("{}: there is no such transcript or folder", path.display());
+                return Err(Failure::Failed(why));
             }
+            sources.extend(named(&path, only));
         }
-        return Ok(files);
+        return Ok(sources);
     }
     let own_home = context.env.path(&vars::HOME);
     let home = args.home.as_ref().map(|home| context.cwd.join(home)).or(own_home.map(Path::to_path_buf));
     let home = home.ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --home".to_owned()))?;
-    // The variable speaks of the user's own home, not of one that is named.
-    let config_dirs = context.env.get(&vars::CLAUDE_CONFIG_DIR).filter(|_| args.home.is_none());
-    Ok(layout::transcripts_below(layout::roots(&home, config_dirs).iter().map(PathBuf::as_path)))
+    // The variables speak of the user's own home, not of one that is named.
+    let moved = if args.home.is_some() {
+        Moved::default()
+    } else {
+        Moved {
+            claude_config_dirs: context.env.get(&vars::CLAUDE_CONFIG_DIR),
+            codex_home: context.env.path(&vars::CODEX_HOME),
+            data_home: context.env.path(&vars::XDG_DATA_HOME),
+        }
+    };
+    let runtimes = Runtime::ALL.into_iter().filter(|runtime| only.is_none_or(|only| only == *runtime));
+    Ok(runtimes.flat_map(|runtime| runtime.sources(&home, moved)).collect())
 }
 
-fn read_all(paths: &[PathBuf], watched: bool) -> (Ledger, Diagnostics) {
-    let bar = progress(bulk::size(paths), watched);
-    let read = bulk::read(paths, |bytes| bar.inc(bytes));
+/// What a path that was named holds. `--host` says whose it is where the path does not tell.
+fn named(path: &Path, only: Option<Runtime>) -> Vec<Source> {
+    let source = |path: PathBuf| Source { runtime: only.unwrap_or_else(|| Runtime::of_path(&path)), path };
+    let whole = source(path.to_path_buf());
+    if path.is_file() || whole.runtime.reads_folders() {
+        return vec![whole];
+    }
+    let mut walk = Walk::for_files(runtime::is_transcript);
+    walk.below(path);
+    walk.sorted().into_iter().map(source).collect()
+}
+
+fn read_all(sources: &[Source], watched: bool) -> Everything {
+    let bar = progress(bulk::size(sources), watched);
+    let read = bulk::read(sources, |bytes| bar.inc(bytes));
     bar.finish_and_clear();
     read
 }

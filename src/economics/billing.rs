@@ -76,7 +76,7 @@ impl Bill {
         let model = reading.name(call.model).to_owned();
         let agent = label(reading.name(call.agent)).into_owned();
         let summed_as = label(&registry.canonical_id(&model)).into_owned();
-        let priced = registry.price(&Request::of_call(call, &model));
+        let priced = Request::of_call(call, &model).and_then(|request| registry.price(&request));
         match &priced {
             None => drop(self.unpriced_models.insert(summed_as.clone())),
             Some(priced) => {

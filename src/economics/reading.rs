@@ -7,9 +7,10 @@ use super::clock::RunClock;
 use super::session::{FileMark, Head};
 use crate::sys::files;
 use crate::usage::call::Name;
-use crate::usage::claude::line::Prompt;
 use crate::usage::claude::{layout, read};
-use crate::usage::{Diagnostics, Ledger, Observation};
+use crate::usage::codex::thread::Thread;
+use crate::usage::reader::{Prompt, Receiver};
+use crate::usage::{Diagnostics, Ledger, Observation, Runtime, codex, pi};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -51,15 +52,17 @@ impl Reading {
         // Subagents lie beside the file itself, wherever a link to it may be.
         let real = transcript.is_symlink().then(|| transcript.canonicalize().ok()).flatten();
         let transcript = real.as_deref().unwrap_or(transcript);
+        let runtime = Runtime::of_host(&head.host).unwrap_or(Runtime::ClaudeCode);
         let mut files = vec![transcript.to_path_buf()];
         // What is no transcript has no subagents: the folder of its name may be anything.
-        if transcript.is_file() {
+        if runtime == Runtime::ClaudeCode && transcript.is_file() {
             files.extend(layout::subagents(transcript));
             files.extend(reading.own_siblings(head, transcript));
         }
         for path in files {
-            let of_agent = layout::place(&path).agent.map(str::to_owned);
-            let read = reading.file(head, &path, of_agent.is_none());
+            let of_agent =
+                layout::place(&path).agent.filter(|_| runtime == Runtime::ClaudeCode).map(str::to_owned);
+            let read = reading.file(head, &path, of_agent.is_none(), runtime);
             match (read, of_agent) {
                 (Err(error), None) => reading.unreadable = Some(format!("{}: {error}", path.display())),
                 (Err(_), Some(_)) => reading.diagnostics.unreadable_files += 1,
@@ -126,7 +129,7 @@ impl Reading {
         own
     }
 
-    fn file(&mut self, head: &mut Head, path: &Path, conversation: bool) -> io::Result<()> {
+    fn file(&mut self, head: &mut Head, path: &Path, conversation: bool, runtime: Runtime) -> io::Result<()> {
         let at = head.files.iter().position(|mark| mark.path == path);
         let mark = at.and_then(|at| head.files.get(at));
         if let Some(mark) = mark.filter(|_| !conversation) {
@@ -137,22 +140,30 @@ impl Reading {
         }
         let mut file = files::open_regular(path)?;
         let metadata = file.metadata()?;
-        let from = mark.filter(|mark| is_same(&file, &metadata, mark)).map_or(0, |mark| mark.offset);
-        let place = layout::place(path);
+        let mark = mark.filter(|mark| is_same(&file, &metadata, mark));
+        let from = mark.map_or(0, |mark| mark.offset);
+        let mut thread = mark.and_then(|mark| mark.thread.clone());
         let mut receiver = Receive { reading: self, conversation };
-        let mut diagnostics = Diagnostics::default();
-        let offset = read::transcript(
-            &mut file,
-            from..u64::MAX,
-            place,
-            read::Want::CallsAndPrompts,
-            &mut receiver,
-            &mut diagnostics,
-        )?;
-        self.diagnostics += diagnostics;
+        let mut met = Diagnostics::default();
+        let offset = match runtime {
+            Runtime::ClaudeCode => {
+                let (place, want) = (layout::place(path), read::Want::CallsAndPrompts);
+                read::transcript(&mut file, from..u64::MAX, place, want, &mut receiver, &mut met)?
+            }
+            Runtime::Codex => {
+                let named = || Thread::named(codex::layout::thread(path).unwrap_or_default());
+                codex::read::news(&file, from, thread.get_or_insert_with(named), &mut receiver, &mut met)?
+            }
+            Runtime::Pi => pi::news(&mut file, path, from, &mut receiver, &mut met)?,
+            Runtime::Opencode | Runtime::GeminiCli | Runtime::CopilotCli | Runtime::Kiro => {
+                let why = format!("sessions of {} have no file that grows", runtime.host());
+                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            }
+        };
+        self.diagnostics += met;
         let before = hash_before(&file, offset)?;
-        let mark =
-            FileMark { path: path.to_path_buf(), identity: files::identity(&metadata), offset, before };
+        let identity = files::identity(&metadata);
+        let mark = FileMark { path: path.to_path_buf(), identity, offset, before, thread };
         match at.and_then(|at| head.files.get_mut(at)) {
             Some(known) => *known = mark,
             None => head.files.push(mark),
@@ -176,7 +187,7 @@ impl Receive<'_> {
     }
 }
 
-impl read::Receiver for Receive<'_> {
+impl Receiver for Receive<'_> {
     fn call(&mut self, seen: Observation<'_>) {
         let session = seen.session.as_deref().unwrap_or_default();
         self.turn(session, seen.at_ms, false);

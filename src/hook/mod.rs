@@ -7,20 +7,21 @@
 pub mod errand;
 mod liveness;
 pub mod payload;
+mod transcript;
 
 use crate::economics::run::{self, Subject};
 use crate::journal::notes;
 use crate::liveness::actor::Session;
 use crate::settings::Settings;
 use crate::settings::env::Env;
-use crate::sys::{clock, files};
-use crate::usage::claude::read;
+use crate::sys::clock;
+use crate::usage::{Runtime, claude, codex};
 use payload::Payload;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// The hosts whose hooks are known.
-pub const HOSTS: [&str; 1] = [crate::usage::claude::line::HOST];
+pub const HOSTS: [&str; 2] = [claude::line::HOST, codex::HOST];
 
 /// What a hook has to say for itself; the host never hears it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,10 +62,13 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     };
     let event = payload.hook_event_name.as_deref().or(event)?;
     // Records come first: they are the duty that cannot be made good by the next hook.
-    if let Some(moment) = moment(payload, event) {
-        let (cwd, settings) = home_of_session(env, payload, cwd);
+    let runtime = Runtime::of_host(host)?;
+    if let Some(moment) = moment(runtime, payload, event) {
+        let transcript = transcript::find(env, runtime, payload);
+        let (cwd, settings) = home_of_session(env, runtime, transcript.as_deref(), cwd);
+        let call = Call { env, host, payload, transcript: transcript.as_deref(), cwd: &cwd };
         if settings.enabled
-            && let Err(complaint) = act(env, host, payload, moment, &cwd, settings)
+            && let Err(complaint) = act(&call, moment, settings)
         {
             log(complaint);
         }
@@ -84,13 +88,15 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
 
 /// The folder and the settings that a session is recorded under. An agent may move on into another repository; its
 /// session stays where it started, as its transcript tells: else it would be billed in both, and to both tenants.
-fn home_of_session(env: &Env, payload: &Payload<'_>, cwd: &Path) -> (PathBuf, Settings) {
+fn home_of_session(
+    env: &Env,
+    runtime: Runtime,
+    transcript: Option<&Path>,
+    cwd: &Path,
+) -> (PathBuf, Settings) {
     let settings = Settings::load(env, cwd);
-    let started =
-        payload.transcript_path.as_deref().and_then(|path| files::open_regular(Path::new(path)).ok());
-    let started =
-        started.and_then(|file| read::first_cwd(&file)).filter(|start| start != cwd && start.is_dir());
-    if let Some(start) = started {
+    let started = transcript.and_then(|transcript| transcript::started_in(runtime, transcript));
+    if let Some(start) = started.filter(|start| start != cwd && start.is_dir()) {
         let at_start = Settings::load(env, &start);
         if at_start.workspace.root != settings.workspace.root {
             return (start, at_start);
@@ -117,37 +123,41 @@ enum Moment {
     End,
 }
 
-fn moment(payload: &Payload<'_>, event: &str) -> Option<Moment> {
+fn moment(runtime: Runtime, payload: &Payload<'_>, event: &str) -> Option<Moment> {
     match event {
         "SessionStart" => {
             Some(Moment::Start { resumed: matches!(payload.source.as_deref(), Some("resume" | "compact")) })
         }
-        "SubagentStop" => Some(Moment::SubagentStop),
+        // A subagent of Codex is a thread of its own, and the rollout of the one that called it is read at its stop: in
+        // the middle of a turn nobody knows yet what is billed in it.
+        "SubagentStop" => (runtime != Runtime::Codex).then_some(Moment::SubagentStop),
         "Stop" => Some(Moment::Stop),
         "SessionEnd" => Some(Moment::End),
         _ => None,
     }
 }
 
-fn act(
-    env: &Env,
-    host: &str,
-    payload: &Payload<'_>,
-    moment: Moment,
-    cwd: &Path,
-    mut settings: Settings,
-) -> Result<(), Complaint> {
+/// One hook call, as far as records are concerned.
+struct Call<'a> {
+    env: &'a Env,
+    host: &'a str,
+    payload: &'a Payload<'a>,
+    transcript: Option<&'a Path>,
+    cwd: &'a Path,
+}
+
+fn act(call: &Call<'_>, moment: Moment, mut settings: Settings) -> Result<(), Complaint> {
     settings.prepare().map_err(|error| Complaint(format!("no place to keep records: {error}")))?;
-    let Some(session_id) = payload.session_id.as_deref().filter(|id| !id.is_empty()) else {
+    let Some(session_id) = call.payload.session_id.as_deref().filter(|id| !id.is_empty()) else {
         return Err(Complaint(
             "the payload has no session_id, so the run cannot be told from others".to_owned(),
         ));
     };
     let subject = Subject {
-        host,
+        host: call.host,
         session_id,
-        transcript: payload.transcript_path.as_deref().filter(|path| !path.is_empty()).map(Path::new),
-        cwd,
+        transcript: call.transcript,
+        cwd: call.cwd,
         settings: &settings,
         now_ms: clock::now_ms(),
     };
@@ -157,7 +167,7 @@ fn act(
         Moment::SubagentStop => run::advance(&subject).map_err(wrong),
         Moment::Stop | Moment::End => {
             let stopped = run::stop(&subject, moment == Moment::End).map_err(wrong)?;
-            let woken = errand::wake(env, &settings);
+            let woken = errand::wake(call.env, &settings);
             woken.map_err(|error| Complaint(format!("the relay was not woken: {error}")))?;
             let said = stopped.warnings.into_iter().chain(stopped.handoff.map(|error| error.to_string()));
             let said: Vec<String> = said.chain(settings.warnings.iter().cloned()).collect();

@@ -18,6 +18,14 @@ pub fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'de, str>>,
     wanted(from)
 }
 
+/// A string of one's own, for what is read from a stream; else `None`.
+///
+/// # Errors
+/// When the value is not JSON.
+pub fn own_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    text(from).map(|text| text.map(Cow::into_owned))
+}
+
 /// A boolean, else `false`.
 ///
 /// # Errors
@@ -107,6 +115,10 @@ pub trait Wants<'de>: Sized {
     fn number(_: Option<i64>) -> Option<Self> {
         None
     }
+    /// Takes a number as it is.
+    fn real(_: f64) -> Option<Self> {
+        None
+    }
     /// Takes a null.
     fn null() -> Option<Self> {
         None
@@ -137,6 +149,28 @@ impl<'de> Wants<'de> for Cow<'de, str> {
 impl Wants<'_> for bool {
     fn flag(value: bool) -> Option<Self> {
         Some(value)
+    }
+}
+
+impl Wants<'_> for f64 {
+    fn real(value: f64) -> Option<Self> {
+        Some(value)
+    }
+}
+
+/// A whole number, else `None`.
+///
+/// # Errors
+/// When the value is not JSON.
+pub fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    wanted(from).map(|number: Option<Whole>| number.map(|Whole(value)| value))
+}
+
+struct Whole(i64);
+
+impl Wants<'_> for Whole {
+    fn number(value: Option<i64>) -> Option<Self> {
+        value.map(Self)
     }
 }
 
@@ -203,14 +237,14 @@ impl<'de, W: Wants<'de>> Visitor<'de> for Lenient<W> {
         Ok(W::flag(value))
     }
     fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(W::number(Some(value)))
+        Ok(W::number(Some(value)).or_else(|| W::real(value as f64)))
     }
     fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(W::number(i64::try_from(value).ok()))
+        Ok(W::number(i64::try_from(value).ok()).or_else(|| W::real(value as f64)))
     }
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
         let whole = value.fract() == 0.0 && (0.0..=MAX_COUNT as f64).contains(&value);
-        Ok(W::number(whole.then_some(value as i64)))
+        Ok(W::number(whole.then_some(value as i64)).or_else(|| W::real(value)))
     }
     fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Self::Value, E> {
         Ok(W::text(Cow::Borrowed(value)))

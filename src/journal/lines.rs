@@ -57,19 +57,34 @@ pub fn for_each_in(
     file: &mut File,
     span: Range<u64>,
     needle: &[u8],
-    mut yielded: impl FnMut(Line<'_>),
+    yielded: impl FnMut(Line<'_>),
 ) -> io::Result<Progress> {
-    let finder = memmem::Finder::new(needle);
     file.seek(SeekFrom::Start(span.start))?;
     let mut spanned = file.take(span.end.saturating_sub(span.start));
+    for_each_of(&mut spanned, span.start, needle, needle, yielded)
+}
+
+/// As [`for_each`], of a stream whose first byte lies at `start`. A line that is too long is counted if it contains
+/// `loss`.
+///
+/// # Errors
+/// As [`for_each`].
+pub fn for_each_of(
+    source: &mut dyn Read,
+    start: u64,
+    needle: &[u8],
+    loss: &[u8],
+    mut yielded: impl FnMut(Line<'_>),
+) -> io::Result<Progress> {
+    let (finder, loss_finder) = (memmem::Finder::new(needle), memmem::Finder::new(loss));
     let mut buffer: Vec<u8> = Vec::with_capacity(2 * CHUNK);
-    let mut base = span.start;
+    let mut base = start;
     let mut overlong = 0;
     let mut skipping = false;
     let mut hit = false;
     loop {
         let filled = buffer.len();
-        let read = spanned.by_ref().take(CHUNK as u64).read_to_end(&mut buffer)?;
+        let read = (&mut *source).take(CHUNK as u64).read_to_end(&mut buffer)?;
         if read == 0 {
             break;
         }
@@ -77,9 +92,9 @@ pub fn for_each_in(
         else {
             if skipping || buffer.len() > MAX_LINE {
                 skipping = true;
-                hit |= finder.find(&buffer).is_some();
+                hit |= loss_finder.find(&buffer).is_some();
                 // The needle may lie across two chunks.
-                let passed = buffer.len().saturating_sub(needle.len());
+                let passed = buffer.len().saturating_sub(loss.len());
                 base += passed as u64;
                 buffer.drain(..passed);
             }
@@ -88,7 +103,7 @@ pub fn for_each_in(
         let mut start = 0;
         if skipping {
             start = memchr(b'\n', &buffer).map_or(last, |at| at) + 1;
-            hit |= buffer.get(..start).is_some_and(|rest| finder.find(rest).is_some());
+            hit |= buffer.get(..start).is_some_and(|rest| loss_finder.find(rest).is_some());
             overlong += u64::from(hit);
             (skipping, hit) = (false, false);
         }
@@ -98,7 +113,7 @@ pub fn for_each_in(
         buffer.drain(..=last);
     }
     if skipping {
-        overlong += u64::from(hit || finder.find(&buffer).is_some());
+        overlong += u64::from(hit || loss_finder.find(&buffer).is_some());
         base += buffer.len() as u64;
     } else if !buffer.is_empty() && finder.find(&buffer).is_some() {
         yielded(Line { bytes: &buffer, offset: base, open: true });

@@ -37,12 +37,18 @@ pub struct Request<'a> {
     pub speed: Speed,
     /// Whether it was bound to inference in the US (`inference_geo: "us"`).
     pub us_only: bool,
+    /// Whether the buckets are those of several requests, of which none tells its own prompt: the base rates hold.
+    pub summed: bool,
 }
 
 impl<'a> Request<'a> {
-    /// How a call that was read asks for its price; `model` is its model as the runtime spells it.
+    /// How a call that was read asks for its price; `model` is its model as the runtime spells it. `None` when the
+    /// runtime wrote no counts: then nobody knows what it cost.
     #[must_use]
-    pub fn of_call(call: &'a Call, model: &'a str) -> Self {
+    pub fn of_call(call: &'a Call, model: &'a str) -> Option<Self> {
+        if call.traits.has(Traits::UNCOUNTED) {
+            return None;
+        }
         let speed = if call.traits.has(Traits::FAST) {
             Speed::Fast
         } else if call.traits.has(Traits::BATCH) {
@@ -50,13 +56,14 @@ impl<'a> Request<'a> {
         } else {
             Speed::Standard
         };
-        Self {
+        Some(Self {
             model,
             at_ms: call.at_ms,
             tokens: &call.tokens,
             speed,
             us_only: call.traits.has(Traits::US_ONLY),
-        }
+            summed: call.traits.has(Traits::SUMMED),
+        })
     }
 }
 
@@ -99,7 +106,8 @@ impl Registry {
                 (model.region == Region::Regional).then(|| regional_premium(row, &model.id)).flatten(),
             ];
             let tokens = request.tokens;
-            let base = base_cost(row.rates_for(tokens.prompt()), tokens)?;
+            let prompt = if request.summed { 0 } else { tokens.prompt() };
+            let base = base_cost(row.rates_for(prompt), tokens)?;
             (multiplied(base, &factors)? + search_fee(table.web_search_per_1000(), tokens), listed.is_none())
         };
         Some(Priced { cost, version: table.version(), basis: table.basis, default_rate })

@@ -14,7 +14,7 @@ fn at(date: &str) -> Option<i64> {
 }
 
 fn request<'a>(model: &'a str, date: &str, tokens: &'a Tokens) -> Request<'a> {
-    Request { model, at_ms: at(date), tokens, speed: Speed::Standard, us_only: false }
+    Request { model, at_ms: at(date), tokens, speed: Speed::Standard, us_only: false, summed: false }
 }
 
 /// The cost in micro-dollars; fails where it is not a whole number of them.

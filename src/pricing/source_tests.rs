@@ -14,7 +14,14 @@ fn settings(dir: &Path) -> PricingSettings {
 
 fn pico(registry: &Registry, model: &str) -> Option<i128> {
     let tokens = Tokens { input: 1, ..Tokens::default() };
-    let request = Request { model, at_ms: None, tokens: &tokens, speed: Default::default(), us_only: false };
+    let request = Request {
+        model,
+        at_ms: None,
+        tokens: &tokens,
+        speed: Default::default(),
+        us_only: false,
+        summed: false,
+    };
     registry.price(&request).map(|priced| priced.cost.pico())
 }
 

@@ -28,10 +28,12 @@ environment! {
             unset: "`<workspace>/.kontourai/telemetry-console.conf`, else `~/.flow-agents/telemetry-console.conf`";
         CLAUDE_CONFIG_DIR: "Where Claude Code keeps its transcripts and settings.",
             unset: "`~/.claude`";
-        CODEX_HOME: "Where Codex keeps its configuration, for `tally init`.",
+        CODEX_HOME: "Where Codex keeps its rollouts and settings.",
             unset: "`~/.codex`";
         XDG_CONFIG_HOME: "Where opencode keeps its configuration, for `tally init`.",
             unset: "`~/.config`";
+        XDG_DATA_HOME: "Where opencode keeps its data.",
+            unset: "`~/.local/share`";
         HOME: "The user's home: the user-global conf, and where hosts keep their transcripts.",
             unset: "neither is looked for";
         XDG_STATE_HOME: "Where state goes when the workspace cannot be written.",

@@ -1,5 +1,6 @@
 //! One billed request, what a transcript line says of it, and the rule that merges the two.
 
+use super::credits::Credits;
 use super::tokens::Tokens;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -41,6 +42,8 @@ pub struct Observation<'a> {
     pub at_ms: Option<i64>,
     /// The counters of this snapshot.
     pub tokens: Tokens,
+    /// What was charged in credits, where the runtime says so.
+    pub credits: Option<Credits>,
     /// Circumstances that the price depends on, and the standing of the snapshot.
     pub traits: Traits,
 }
@@ -61,6 +64,10 @@ impl Traits {
     pub const BATCH: Self = Self(8);
     /// The runtime wrote the final count; without it the counters are a lower bound.
     pub const FINAL: Self = Self(16);
+    /// The runtime wrote no counts: the call's tokens are unknown, not zero.
+    pub const UNCOUNTED: Self = Self(32);
+    /// The counters are those of several requests: no tier can be chosen by their prompt.
+    pub const SUMMED: Self = Self(64);
 
     /// Whether all of `other` hold.
     #[must_use]
@@ -105,6 +112,8 @@ pub struct Call {
     pub at_ms: Option<i64>,
     /// Its counters.
     pub tokens: Tokens,
+    /// What was charged in credits, where the runtime says so.
+    pub credits: Option<Credits>,
     /// The session that owns it.
     pub session: Name,
     /// Its model as the runtime spells it.
@@ -136,6 +145,7 @@ impl Call {
             .then_with(|| name_order(self.model, other.model))
             .then_with(|| name_order(self.agent, other.agent));
         let first = if order.is_le() { self } else { other };
-        Self { tokens, traits: Traits(self.traits.0 | other.traits.0), ..*first }
+        let credits = self.credits.max(other.credits);
+        Self { tokens, credits, traits: Traits(self.traits.0 | other.traits.0), ..*first }
     }
 }

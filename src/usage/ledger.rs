@@ -31,6 +31,7 @@ impl Ledger {
             key: seen.key,
             at_ms: seen.at_ms,
             tokens: seen.tokens,
+            credits: seen.credits,
             session: self.names.intern(seen.session.as_deref().unwrap_or_default()),
             model: self.names.intern(seen.model.as_deref().unwrap_or_default()),
             agent: self.names.intern(seen.agent.as_deref().unwrap_or_default()),
@@ -150,6 +151,7 @@ mod tests {
                 agent: None,
                 at_ms,
                 tokens,
+                credits: None,
                 traits: Traits::from_bits(bits),
             },
         )
@@ -199,6 +201,7 @@ mod tests {
             agent: None,
             at_ms,
             tokens: Tokens::default(),
+            credits: None,
             traits: Traits::default(),
         };
         let lines = [at(Some(0), None), at(None, Some("b")), at(None, Some("a"))];
@@ -218,6 +221,7 @@ mod tests {
             agent: None,
             at_ms: None,
             tokens: Tokens { input, ..Tokens::default() },
+            credits: None,
             traits: Traits::default().with(Traits::MAIN_CHAIN, main),
         };
         for order in [[at(true, 4), at(false, 900)], [at(false, 900), at(true, 4)]] {

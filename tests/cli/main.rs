@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod broken;
 #[cfg(test)]
+mod codex;
+#[cfg(test)]
 mod economics;
 #[cfg(test)]
 mod env;

@@ -8,6 +8,7 @@ mod corpus;
 mod golden;
 mod hostile;
 mod places;
+mod runtimes;
 
 use crate::env::{TestEnv, fixture};
 use serde_json::{Value, json};

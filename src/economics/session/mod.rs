@@ -25,6 +25,7 @@ use crate::pricing::Usd;
 use crate::sys::hex::hex;
 use crate::sys::lock::Lock;
 use crate::usage::call::Traits;
+use crate::usage::codex::thread::Thread;
 use crate::usage::{CallKey, Observation, Tokens};
 use index::{Entry, Index};
 use serde::{Deserialize, Serialize};
@@ -121,6 +122,9 @@ pub struct FileMark {
     pub offset: u64,
     /// A hash of the bytes before `offset`: another file may have taken the place of the one that was read.
     pub before: u64,
+    /// What later lines depend on, in a rollout of Codex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<Thread>,
 }
 
 /// A call as it was billed last.
@@ -172,6 +176,7 @@ impl BilledCall {
             agent: named(&self.agent),
             at_ms: self.at_ms,
             tokens: self.tokens(),
+            credits: None,
             traits: Traits::from_bits(self.traits),
         }
     }

@@ -10,12 +10,8 @@
 
 use super::line::Place;
 use crate::sys::files;
-use std::collections::BTreeSet;
-use std::fs;
+use crate::usage::walk::Walk;
 use std::path::{Path, PathBuf};
-
-/// Subagents nest, but no deeper than this.
-const MAX_DEPTH: usize = 16;
 
 /// The transcript folders of a home.
 #[must_use]
@@ -34,9 +30,9 @@ fn projects(dir: impl AsRef<Path>) -> PathBuf {
 /// lead to counts once.
 #[must_use]
 pub fn transcripts_below<'a>(dirs: impl IntoIterator<Item = &'a Path>) -> Vec<PathBuf> {
-    let mut walk = Walk::for_files(|_| true);
+    let mut walk = Walk::for_files(is_transcript);
     for dir in dirs {
-        walk.below(dir, MAX_DEPTH);
+        walk.below(dir);
     }
     walk.sorted()
 }
@@ -46,7 +42,7 @@ pub fn transcripts_below<'a>(dirs: impl IntoIterator<Item = &'a Path>) -> Vec<Pa
 #[must_use]
 pub fn subagents(transcript: &Path) -> Vec<PathBuf> {
     let mut walk = Walk::for_files(is_agent_file);
-    walk.below(&transcript.with_extension(""), MAX_DEPTH);
+    walk.below(&transcript.with_extension(""));
     walk.sorted()
 }
 
@@ -55,48 +51,14 @@ pub fn subagents(transcript: &Path) -> Vec<PathBuf> {
 pub fn sibling_agents(transcript: &Path) -> Vec<PathBuf> {
     let Some(dir) = transcript.parent() else { return vec![] };
     let mut walk = Walk::for_files(is_agent_file);
-    walk.below(dir, 0);
+    walk.within(dir);
     walk.sorted()
 }
 
-/// A search for transcripts. Links are followed, because people keep projects elsewhere; each folder is searched once.
-struct Walk {
-    wanted: fn(&str) -> bool,
-    searched: BTreeSet<PathBuf>,
-    found: Vec<PathBuf>,
-}
-
-impl Walk {
-    fn for_files(wanted: fn(&str) -> bool) -> Self {
-        Self { wanted, searched: BTreeSet::new(), found: vec![] }
-    }
-
-    fn below(&mut self, dir: &Path, depth: usize) {
-        let Ok(entries) = fs::read_dir(dir) else { return };
-        if !dir.canonicalize().is_ok_and(|dir| self.searched.insert(dir)) {
-            return;
-        }
-        for entry in entries.flatten() {
-            let path = entry.path();
-            let is_dir =
-                entry.file_type().is_ok_and(|kind| kind.is_dir() || (kind.is_symlink() && path.is_dir()));
-            let is_transcript = path.extension().is_some_and(|extension| extension == "jsonl");
-            if is_dir {
-                if let Some(depth) = depth.checked_sub(1) {
-                    self.below(&path, depth);
-                }
-            } else if is_transcript
-                && path.file_name().and_then(|name| name.to_str()).is_some_and(self.wanted)
-            {
-                self.found.push(path);
-            }
-        }
-    }
-
-    fn sorted(mut self) -> Vec<PathBuf> {
-        self.found.sort();
-        self.found
-    }
+/// Whether a file of this name is a transcript.
+#[must_use]
+pub fn is_transcript(name: &str) -> bool {
+    name.ends_with(".jsonl")
 }
 
 fn is_agent_file(name: &str) -> bool {
@@ -139,6 +101,7 @@ fn session_of_agent(path: &Path) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_path_tells_session_and_agent() {

@@ -9,6 +9,7 @@
 //! are calls of their own, at ordinary rates, the former with their own model (transcript formats §1, Iterations).
 
 use super::super::call::{CallKey, Observation, Traits};
+use super::super::reader::Prompt;
 use super::super::tokens::Tokens;
 use crate::journal::foreign::{
     Count, Maybe, NotACount, Wants, document, flag, object, objects, text, wanted,
@@ -49,15 +50,6 @@ pub enum Parsed<'a> {
     Other,
     /// A line with usage that cannot be read.
     Unreadable,
-}
-
-/// The start of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt<'a> {
-    /// The session that was asked, as the line names it.
-    pub session: Option<Cow<'a, str>>,
-    /// Epoch milliseconds.
-    pub at_ms: i64,
 }
 
 /// Parses one line. Lines that cannot hold usage are never [`Parsed::Unreadable`].
@@ -116,6 +108,7 @@ fn calls<'a>(raw: RawLine<'a>, line: &Line<'a>, place: Place<'a>) -> Parsed<'a> 
         agent: place.agent.map(Cow::Borrowed).or(raw.agent_id.filter(|_| raw.is_sidechain)),
         at_ms: raw.timestamp.as_deref().and_then(crate::sys::clock::parse_rfc3339),
         tokens,
+        credits: None,
         traits: ordinary
             .with(Traits::FAST, usage.speed.as_deref() == Some("fast"))
             .with(Traits::US_ONLY, usage.inference_geo.as_deref() == Some("us"))

@@ -3,9 +3,7 @@
 //! - [`line`]: one line to calls, prompts or nothing.
 //! - [`layout`]: which files belong to a home or to a session.
 //! - [`read`]: a file, or the news in it, to observations.
-//! - [`bulk`]: many files at once, on every core.
 
-pub mod bulk;
 mod excerpt;
 pub mod layout;
 pub mod line;

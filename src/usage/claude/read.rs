@@ -1,12 +1,12 @@
 //! A transcript file to observations.
 
 use super::excerpt::Excerpt;
-use super::line::{Parsed, Place, Prompt, parse};
+use super::line::{Parsed, Place, parse};
 use crate::journal::lines::{self, Line};
-use crate::usage::call::Observation;
 use crate::usage::diagnostics::Diagnostics;
+use crate::usage::reader::Receiver;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -19,14 +19,6 @@ pub enum Want {
     CallsAndPrompts,
 }
 
-/// Receives what a transcript says, in the order of its lines.
-pub trait Receiver {
-    /// A call, or a further snapshot of one.
-    fn call(&mut self, seen: Observation<'_>);
-    /// The start of a run.
-    fn prompt(&mut self, seen: Prompt<'_>);
-}
-
 /// Reads the lines of `file` in `span`, and returns the offset at which the next read starts.
 ///
 /// # Errors
@@ -36,7 +28,7 @@ pub fn transcript(
     span: Range<u64>,
     place: Place<'_>,
     want: Want,
-    to: &mut impl Receiver,
+    to: &mut dyn Receiver,
     diagnostics: &mut Diagnostics,
 ) -> io::Result<u64> {
     // `"us` begins "user" and "usage" both.
@@ -46,7 +38,10 @@ pub fn transcript(
     };
     let mut found = 0_u64;
     let mut excerpt = Excerpt::new();
-    let progress = lines::for_each_in(file, span.clone(), needle, |line| {
+    file.seek(SeekFrom::Start(span.start))?;
+    let mut spanned = file.by_ref().take(span.end.saturating_sub(span.start));
+    // A prompt may be as long as its images are: only what can hold usage is missed.
+    let progress = lines::for_each_of(&mut spanned, span.start, needle, b"\"usage\"", |line| {
         if let Some(bytes) = excerpt.of(line.bytes)
             && let Parsed::Calls(calls) = parse(&Line { bytes, ..line }, place)
             // A model that is missing may have stood behind the content, and gone with it.
@@ -58,11 +53,7 @@ pub fn transcript(
             found += u64::from(deliver(&line, place, to, diagnostics));
         }
     })?;
-    if progress.overlong > 0 {
-        // A prompt may be as long as its images are: only what can hold usage is missed.
-        diagnostics.unreadable_lines +=
-            lines::for_each_in(file, span.clone(), b"\"usage\"", |_| ())?.overlong;
-    }
+    diagnostics.unreadable_lines += progress.overlong;
     if found == 0 {
         // A key may be written with an escape. Only a file whose plain keys say nothing is worth this second look.
         lines::for_each_in(file, span, b"assistant", |line| {
@@ -105,7 +96,7 @@ fn first<T: serde::de::DeserializeOwned>(file: &File) -> Option<T> {
 const FIRST_LINES: u64 = 1 << 20;
 
 /// Hands a line on; true when it was one with usage.
-fn deliver(line: &Line<'_>, place: Place<'_>, to: &mut impl Receiver, diagnostics: &mut Diagnostics) -> bool {
+fn deliver(line: &Line<'_>, place: Place<'_>, to: &mut dyn Receiver, diagnostics: &mut Diagnostics) -> bool {
     match parse(line, place) {
         Parsed::Calls(calls) => calls.into_iter().for_each(|call| to.call(call)),
         Parsed::Prompt(prompt) => {

@@ -1,5 +1,7 @@
 use super::super::line::Place;
 use super::*;
+use crate::usage::Observation;
+use crate::usage::reader::Prompt;
 use std::io::Write;
 
 const PLACE: Place<'static> = Place { file: "/p/s1.jsonl", session: Some("s1"), agent: None };
