@@ -23,6 +23,7 @@ pub mod attribution;
 pub mod cli;
 pub mod economics;
 pub mod hook;
+pub mod hosts;
 pub mod journal;
 pub mod liveness;
 pub mod pricing;
