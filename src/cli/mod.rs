@@ -6,6 +6,7 @@ mod demo;
 mod economics;
 mod failure;
 mod hook;
+mod hosts;
 mod liveness;
 mod pricing;
 mod project;
@@ -44,6 +45,8 @@ enum Command {
     Project(project::Args),
     /// Say who works on what: claims, heartbeats, releases and their standing.
     Liveness(liveness::Args),
+    /// Say what hosts can do, and what becomes of a decision in them.
+    Hosts(hosts::Args),
     /// Show the whole main job on this machine, in a scratch folder.
     Demo(demo::Args),
     /// Look after the records on their way to the Console.
@@ -127,6 +130,7 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
         Command::Economics(args) => economics::run(args, &mut context),
         Command::Liveness(args) => liveness::run(&args, &mut context),
         Command::Usage(args) => usage::run(&args, &mut context),
+        Command::Hosts(args) => hosts::run(&args, &mut context),
         Command::Demo(args) => demo::run(&args, &mut context),
         Command::Pricing(args) => context
             .settings()

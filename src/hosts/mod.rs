@@ -36,7 +36,7 @@ pub use lifecycle::{
     DispatchError, Disposer, Evaluate, Handler, LifecycleBinding, LifecycleRegistrar, bind_adapter_lifecycle,
 };
 pub use matrix::render_matrix;
-pub use outcome::{LifecycleEvent, LifecycleOutcome, Projection, Rule, Trace, project};
+pub use outcome::{LifecycleEvent, LifecycleOutcome, OutcomeError, Projection, Rule, Trace, project};
 pub use parse::{ParseError, parse};
 pub use probe::{ConformanceResult, probe_host_conformance};
 pub use profile::{Profile, claude_code, codex, kiro, opencode, pi, strands, voltagent};

@@ -25,6 +25,40 @@ pub struct LifecycleEvent {
     pub context: Option<Value>,
 }
 
+/// An event or an outcome that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OutcomeError {
+    /// A word that there is not.
+    #[error("`{field}` is {got}: it must be one of {known}")]
+    Word {
+        /// Which field.
+        field: &'static str,
+        /// What stands there, as JSON.
+        got: String,
+        /// What may stand there.
+        known: String,
+    },
+    /// A text that is something else.
+    #[error("`{0}` is not a string")]
+    NotText(&'static str),
+}
+
+impl LifecycleEvent {
+    /// Reads an event; all but its phase may be missing.
+    ///
+    /// # Errors
+    /// When the phase is none.
+    pub fn from_json(value: &Value) -> Result<Self, OutcomeError> {
+        let phase = value.get("phase");
+        let word = || word("event.phase", phase, &Phase::ALL.iter().map(|p| p.as_str()).collect::<Vec<_>>());
+        Ok(Self {
+            phase: phase.and_then(Value::as_str).and_then(Phase::parse).ok_or_else(word)?,
+            session_id: value.get("sessionId").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            context: value.get("context").cloned(),
+        })
+    }
+}
+
 /// What the application wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LifecycleOutcome {
@@ -45,11 +79,45 @@ impl LifecycleOutcome {
         Self { decision, reason: None, model_context: None }
     }
 
+    /// Reads an outcome; unknown keys are passed over, and `null` is nothing.
+    ///
+    /// ```
+    /// use tally::hosts::{Decision, LifecycleOutcome};
+    /// let outcome = LifecycleOutcome::from_json(&serde_json::json!({"decision": "allow", "reason": null})).unwrap();
+    /// assert_eq!(outcome, LifecycleOutcome::of(Decision::Allow));
+    /// let error = LifecycleOutcome::from_json(&serde_json::json!({"decision": "ask"})).unwrap_err();
+    /// assert_eq!(error.to_string(), "`outcome.decision` is \"ask\": it must be one of allow, deny, observe");
+    /// ```
+    ///
+    /// # Errors
+    /// When the decision is none, or reason or context are no strings.
+    pub fn from_json(value: &Value) -> Result<Self, OutcomeError> {
+        let decision = value.get("decision");
+        let word = || {
+            word("outcome.decision", decision, &Decision::ALL.iter().map(|d| d.as_str()).collect::<Vec<_>>())
+        };
+        let text = |key, field| match value.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(OutcomeError::NotText(field)),
+        };
+        Ok(Self {
+            decision: decision.and_then(Value::as_str).and_then(Decision::parse).ok_or_else(word)?,
+            reason: text("reason", "outcome.reason")?,
+            model_context: text("modelContext", "outcome.modelContext")?,
+        })
+    }
+
     /// The context, if it says anything.
     #[must_use]
     pub fn context(&self) -> Option<&str> {
         self.model_context.as_deref().filter(|text| !text.is_empty())
     }
+}
+
+fn word(field: &'static str, got: Option<&Value>, known: &[&str]) -> OutcomeError {
+    let got = got.map_or_else(|| "missing".to_owned(), Value::to_string);
+    OutcomeError::Word { field, got, known: known.join(", ") }
 }
 
 /// A rule of projection that fired.

@@ -11,6 +11,8 @@ mod env;
 #[cfg(test)]
 mod hook;
 #[cfg(test)]
+mod hosts;
+#[cfg(test)]
 mod liveness;
 #[cfg(test)]
 mod relay;

@@ -66,12 +66,18 @@ fn install(row: &Value, assets: &[PortableAsset], host: Option<&str>) {
         }
         (None, _) => Box::new(InProcess::new("edge-host", capabilities(&row["caps"]), identity, binding)),
     };
+    let schema = include_str!("../../../schemas/install-receipt.schema.json");
+    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
     match adapter.install(assets) {
-        Ok(receipt) => assert_eq!(json(&receipt), row["receipt"], "{}", row["id"]),
+        Ok(receipt) => {
+            assert_eq!(json(&receipt), row["receipt"], "{}", row["id"]);
+            assert!(schema.is_valid(&json(&receipt)), "{}", row["id"]);
+        }
         Err(stopped) => {
             assert_eq!(stopped.error.to_string(), text(&row["error"], "message"));
             let at = row["fault"]["at"].as_u64().unwrap() as usize;
             let receipt = json(&*stopped.receipt);
+            assert!(schema.is_valid(&receipt), "{receipt}");
             let (id, kind) = (&assets[at].id, assets[at].kind);
             let reason = text(&row["error"], "message");
             assert_eq!(receipt["stopped"], value!({ "id": id, "kind": kind, "reason": reason }));
