@@ -22,7 +22,7 @@ const FILES: [(&str, &str); 7] = [
 ];
 
 /// What is known of a host before it is met.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// Its name.
     pub id: String,

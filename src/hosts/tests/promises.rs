@@ -2,9 +2,10 @@
 
 use super::json;
 use crate::hosts::{
-    self, AssetKind, BindingError, Decision, DriftKind, Fidelity, HostAdapter, HostCapabilities,
-    InstallationReceipt, LifecycleEvent, LifecycleOutcome, ManifestHarness, PerKind, PerPhase, Phase,
-    PortableAsset, Profile, Stated, Trace, normalize, project,
+    self, AssetKind, BindingError, Decision, DriftKind, EvidenceInput, Fidelity, HostAdapter,
+    HostCapabilities, InstallationReceipt, LifecycleEvent, LifecycleOutcome, ManifestHarness, PerKind,
+    PerPhase, Phase, PortableAsset, Profile, Stated, Trace, create_conformance_report, normalize, project,
+    serialize,
 };
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -121,6 +122,25 @@ fn a_deny_that_could_not_be_kept_never_carries_context_that_could_not_be_injecte
             _ => None,
         };
         assert_eq!(got.reason.as_deref(), reason);
+    }
+}
+
+#[test]
+fn two_adapters_of_one_id_are_in_the_same_order_however_they_came() {
+    let adapter = |fidelity: Fidelity| {
+        let install = PerKind::of(|_| fidelity.into());
+        let declared = HostCapabilities { install, ..HostCapabilities::default() };
+        ManifestHarness::new("twin", declared, Box::new(|_| Ok(None)), Box::new(|_, _| Ok(())))
+    };
+    let adapters = [Fidelity::Unavailable, Fidelity::Native, Fidelity::StaticOnly].map(adapter);
+    let inputs = adapters.each_ref().map(|adapter| EvidenceInput::of(adapter, "1"));
+    let text = |order: [usize; 3]| {
+        let inputs = order.map(|at| inputs[at].clone());
+        serialize(&create_conformance_report(&inputs))
+    };
+    let expected = text([0, 1, 2]);
+    for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        assert_eq!(text(order), expected, "{order:?}");
     }
 }
 
