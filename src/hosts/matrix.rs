@@ -28,26 +28,26 @@ Each lifecycle cell is `event / decision / context` fidelity.
 pub fn render_matrix(report: &ConformanceReport) -> String {
     let mut text = HEAD.to_owned();
     for entry in &report.adapters {
-        let mut cells = vec![
-            entry.adapter_id.clone(),
-            entry.adapter_version.clone(),
-            entry.evidence_scope.to_string(),
-            entry.host_id.clone(),
-            entry.host_version.clone(),
-        ];
+        let mut cell = |words: &str| {
+            text.push_str("| ");
+            text.push_str(words);
+            text.push(' ');
+        };
+        cell(&entry.adapter_id);
+        cell(&entry.adapter_version);
+        cell(entry.evidence_scope.as_str());
+        cell(&entry.host_id);
+        cell(&entry.host_version);
         for &phase in Phase::ALL {
             let influence = entry.capabilities.influence.get(phase);
             let event = entry.capabilities.lifecycle.get(phase);
-            let cell = [event, &influence.decision(), &influence.context_injection()].map(word);
-            cells.push(cell.join(" / "));
+            cell(&[event, &influence.decision(), &influence.context_injection()].map(word).join(" / "));
         }
-        let passed = entry.results.iter().all(|result| result.status == Status::Pass);
-        cells.push((if passed { Status::Pass } else { Status::Fail }).to_string());
-        cells.push(match entry.limitations.as_slice() {
-            [] => "none".to_owned(),
-            limitations => limitations.join("; "),
-        });
-        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        let failed = entry.results.iter().any(|result| result.status == Status::Fail);
+        cell((if failed { Status::Fail } else { Status::Pass }).as_str());
+        let limitations = entry.limitations.join("; ");
+        cell(if entry.limitations.is_empty() { "none" } else { &limitations });
+        text.push_str("|\n");
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use super::adapter::{BindingError, HostAdapter};
 use super::capabilities::{NormalizedCapabilities, Stated, normalize};
-use super::outcome::{LifecycleEvent, LifecycleOutcome, Projection};
+use super::outcome::{LifecycleEvent, LifecycleOutcome};
 use super::receipt::{InstallationReceipt, PortableAsset};
 use super::words::{AssetKind, Decision, Phase, Status};
 use serde::Serialize;
@@ -58,12 +58,9 @@ pub fn probe_host_conformance(adapter: &dyn HostAdapter) -> Vec<ConformanceResul
     record(&mut results, "secret-free-install-receipt".to_owned(), sealed);
 
     for &phase in Phase::ALL {
-        let asked = LifecycleOutcome {
-            reason: Some("phase probe".to_owned()),
-            ..LifecycleOutcome::of(Decision::Allow)
-        };
+        let asked = outcome(Decision::Allow, Some("phase probe"), None);
         let wanted = if gone(&capabilities, phase) { Decision::Observe } else { Decision::Allow };
-        let holds = projected(adapter, phase, asked).map(|got| got.outcome.decision == wanted);
+        let holds = projected(adapter, phase, asked).map(|got| got.decision == wanted);
         record(&mut results, format!("lifecycle-{phase}"), holds);
     }
     for &phase in Phase::ALL {
@@ -71,27 +68,26 @@ pub fn probe_host_conformance(adapter: &dyn HostAdapter) -> Vec<ConformanceResul
         let there = !gone(&capabilities, phase);
         let blocks = there && influence.decision().can_influence();
         let injects = there && influence.context_injection().can_influence();
-        let decides = |got: &LifecycleOutcome| {
-            let wanted = if blocks { Decision::Deny } else { Decision::Observe };
-            got.decision == wanted && got.reason.as_deref().is_some_and(|reason| !reason.is_empty())
-        };
-        let tells = |got: &LifecycleOutcome| got.model_context.as_deref() == injects.then_some(CONTEXT);
-        let context = Some(CONTEXT.to_owned());
-        let deny = LifecycleOutcome {
-            reason: Some("policy denied".to_owned()),
-            ..LifecycleOutcome::of(Decision::Deny)
-        };
-        let tell =
-            LifecycleOutcome { model_context: context.clone(), ..LifecycleOutcome::of(Decision::Allow) };
-        let both = LifecycleOutcome { model_context: context, ..deny.clone() };
-        let holds = projected(adapter, phase, deny).map(|got| decides(&got.outcome));
-        record(&mut results, format!("decision-{phase}"), holds);
-        let holds = projected(adapter, phase, tell).map(|got| tells(&got.outcome));
-        record(&mut results, format!("context-{phase}"), holds);
-        let holds = projected(adapter, phase, both).map(|got| decides(&got.outcome) && tells(&got.outcome));
-        record(&mut results, format!("decision-context-{phase}"), holds);
+        for (check, denies, tells) in
+            [("decision", true, false), ("context", false, true), ("decision-context", true, true)]
+        {
+            let decision = if denies { Decision::Deny } else { Decision::Allow };
+            let asked = outcome(decision, denies.then_some("policy denied"), tells.then_some(CONTEXT));
+            let holds = projected(adapter, phase, asked).map(|got| {
+                let wanted = if blocks { Decision::Deny } else { Decision::Observe };
+                let reasoned = got.reason.is_some_and(|reason| !reason.is_empty());
+                let told = got.model_context.as_deref() == injects.then_some(CONTEXT);
+                (!denies || got.decision == wanted && reasoned) && (!tells || told)
+            });
+            record(&mut results, format!("{check}-{phase}"), holds);
+        }
     }
     results
+}
+
+fn outcome(decision: Decision, reason: Option<&str>, context: Option<&str>) -> LifecycleOutcome {
+    let (reason, model_context) = (reason.map(str::to_owned), context.map(str::to_owned));
+    LifecycleOutcome { decision, reason, model_context }
 }
 
 fn record(results: &mut Vec<ConformanceResult>, check: String, holds: Result<bool, BindingError>) {
@@ -111,9 +107,9 @@ fn projected(
     adapter: &dyn HostAdapter,
     phase: Phase,
     asked: LifecycleOutcome,
-) -> Result<Projection, BindingError> {
+) -> Result<LifecycleOutcome, BindingError> {
     let event = LifecycleEvent { phase, session_id: "conformance".to_owned(), context: None };
-    adapter.project(&event, asked)
+    adapter.project(&event, asked).map(|projection| projection.outcome)
 }
 
 fn asset(kind: AssetKind) -> PortableAsset {

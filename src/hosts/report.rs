@@ -145,19 +145,18 @@ impl<'a> EvidenceInput<'a> {
 pub fn create_conformance_report(inputs: &[EvidenceInput<'_>]) -> ConformanceReport {
     let mut adapters: Vec<AdapterConformanceEvidence> = inputs.iter().map(evidence).collect();
     // Two adapters of one id have no order of their own: their bytes give one.
-    adapters.sort_by_cached_key(|entry| {
-        (entry.adapter_id.clone(), serde_json::to_string(entry).unwrap_or_default())
-    });
+    let text = |entry: &AdapterConformanceEvidence| serde_json::to_string_pretty(entry).unwrap_or_default();
+    adapters.sort_unstable_by(|a, b| a.adapter_id.cmp(&b.adapter_id).then_with(|| text(a).cmp(&text(b))));
     ConformanceReport { schema_version: SCHEMA_VERSION.to_owned(), adapters }
 }
 
 fn evidence(input: &EvidenceInput<'_>) -> AdapterConformanceEvidence {
     let capabilities = normalize(input.adapter.capabilities());
     let mut results = probe_host_conformance(input.adapter);
-    results.sort_by(|a, b| a.check.cmp(&b.check));
+    results.sort_unstable_by(|a, b| a.check.cmp(&b.check));
     let mut limitations = derive_conformance_limitations(&capabilities, &results);
     limitations.extend(input.limitations.iter().cloned());
-    limitations.sort();
+    limitations.sort_unstable();
     limitations.dedup();
     AdapterConformanceEvidence {
         evidence_scope: input.scope,
@@ -197,7 +196,7 @@ pub fn derive_conformance_limitations(
     let failed = results.iter().filter(|result| result.status == Status::Fail);
     let mut all: Vec<String> =
         declared.chain(failed.map(|result| format!("probe.{}=fail", result.check))).collect();
-    all.sort();
+    all.sort_unstable();
     all.dedup();
     all
 }
