@@ -50,11 +50,11 @@ pub fn parse(text: &str) -> Result<ConformanceReport, ParseError> {
         }
     }
     let report = Node { value: &value, path: String::new() }.object(&["schemaVersion", "adapters"], &[])?;
-    let adapters = report.get("adapters")?.list()?;
-    Ok(ConformanceReport {
-        schema_version: SCHEMA_VERSION.to_owned(),
-        adapters: adapters.iter().map(evidence).collect::<Result<_, _>>()?,
-    })
+    let mut adapters = vec![];
+    for entry in report.get("adapters")?.list()? {
+        adapters.push(evidence(&entry)?);
+    }
+    Ok(ConformanceReport { schema_version: SCHEMA_VERSION.to_owned(), adapters })
 }
 
 fn evidence(node: &Node<'_>) -> Result<AdapterConformanceEvidence, ParseError> {
@@ -71,8 +71,13 @@ fn evidence(node: &Node<'_>) -> Result<AdapterConformanceEvidence, ParseError> {
     let entry = node.object(&KEYS, &[])?;
     let scope = entry.get("evidenceScope")?;
     let capabilities = entry.get("capabilities")?;
-    let limitations = entry.get("limitations")?.list()?;
-    let results = entry.get("results")?.list()?;
+    let (mut limitations, mut results) = (vec![], vec![]);
+    for limitation in entry.get("limitations")?.list()? {
+        limitations.push(limitation.text()?.to_owned());
+    }
+    for found in entry.get("results")?.list()? {
+        results.push(result(&found)?);
+    }
     Ok(AdapterConformanceEvidence {
         evidence_scope: EvidenceScope::parse(scope.text()?)
             .ok_or_else(|| scope.is("is no evidence scope"))?,
@@ -92,11 +97,8 @@ fn evidence(node: &Node<'_>) -> Result<AdapterConformanceEvidence, ParseError> {
             }
             normalized
         },
-        limitations: limitations
-            .iter()
-            .map(|node| node.text().map(str::to_owned))
-            .collect::<Result<_, _>>()?,
-        results: results.iter().map(result).collect::<Result<_, _>>()?,
+        limitations,
+        results,
     })
 }
 

@@ -143,21 +143,30 @@ impl<'a> EvidenceInput<'a> {
 /// ```
 #[must_use]
 pub fn create_conformance_report(inputs: &[EvidenceInput<'_>]) -> ConformanceReport {
-    let mut adapters: Vec<AdapterConformanceEvidence> = inputs.iter().map(evidence).collect();
     // Two adapters of one id have no order of their own: their bytes give one.
     let text = |entry: &AdapterConformanceEvidence| serde_json::to_string_pretty(entry).unwrap_or_default();
-    adapters.sort_unstable_by(|a, b| a.adapter_id.cmp(&b.adapter_id).then_with(|| text(a).cmp(&text(b))));
+    let mut adapters: Vec<AdapterConformanceEvidence> = vec![];
+    for entry in inputs.iter().map(evidence) {
+        let place = adapters.binary_search_by(|other| {
+            other.adapter_id.cmp(&entry.adapter_id).then_with(|| text(other).cmp(&text(&entry)))
+        });
+        let (Ok(at) | Err(at)) = place;
+        adapters.insert(at, entry);
+    }
     ConformanceReport { schema_version: SCHEMA_VERSION.to_owned(), adapters }
 }
 
 fn evidence(input: &EvidenceInput<'_>) -> AdapterConformanceEvidence {
     let capabilities = normalize(input.adapter.capabilities());
-    let mut results = probe_host_conformance(input.adapter);
-    results.sort_unstable_by(|a, b| a.check.cmp(&b.check));
+    let mut results: Vec<ConformanceResult> = vec![];
+    for result in probe_host_conformance(input.adapter) {
+        let at = results.partition_point(|other| other.check < result.check);
+        results.insert(at, result);
+    }
     let mut limitations = derive_conformance_limitations(&capabilities, &results);
-    limitations.extend(input.limitations.iter().cloned());
-    limitations.sort_unstable();
-    limitations.dedup();
+    for limitation in &input.limitations {
+        add(&mut limitations, limitation.clone());
+    }
     AdapterConformanceEvidence {
         evidence_scope: input.scope,
         adapter_id: input.adapter.id().to_owned(),
@@ -184,21 +193,27 @@ pub fn derive_conformance_limitations(
     capabilities: &NormalizedCapabilities,
     results: &[ConformanceResult],
 ) -> Vec<String> {
-    let declared = capabilities.paths().into_iter().filter_map(|(path, stated)| {
+    let mut all = vec![];
+    for (path, stated) in capabilities.paths() {
         let value = match stated {
-            Stated::Known(Fidelity::Native) => return None,
+            Stated::Known(Fidelity::Native) => continue,
             Stated::Known(fidelity) => fidelity.as_str().to_owned(),
             Stated::Other(value) => said(&value),
             Stated::Absent => "undefined".to_owned(),
         };
-        Some(format!("capability.{path}={value}"))
-    });
-    let failed = results.iter().filter(|result| result.status == Status::Fail);
-    let mut all: Vec<String> =
-        declared.chain(failed.map(|result| format!("probe.{}=fail", result.check))).collect();
-    all.sort_unstable();
-    all.dedup();
+        add(&mut all, format!("capability.{path}={value}"));
+    }
+    for failed in results.iter().filter(|result| result.status == Status::Fail) {
+        add(&mut all, format!("probe.{}=fail", failed.check));
+    }
     all
+}
+
+/// Adds a limitation in its place, once.
+fn add(limitations: &mut Vec<String>, limitation: String) {
+    if let Err(at) = limitations.binary_search(&limitation) {
+        limitations.insert(at, limitation);
+    }
 }
 
 /// The report as text: indented by two, and a newline at its end.
