@@ -16,13 +16,14 @@
 //!                            relay::worker: outbox -> transport -> Console
 //! ```
 //!
-//! Rooms depend downwards only: `cli → hook, setup, report → economics, liveness → usage, pricing, attribution, relay →
+//! Rooms depend downwards only: `cli → hook, setup, report → economics, liveness, hosts → usage, pricing, attribution, relay →
 //! journal, settings → sys`. `ARCHITECTURE.md` has the picture and the invariants.
 
 pub mod attribution;
 pub mod cli;
 pub mod economics;
 pub mod hook;
+pub mod hosts;
 pub mod journal;
 pub mod liveness;
 pub mod pricing;

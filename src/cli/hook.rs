@@ -1,7 +1,7 @@
-//! `tally hook HOST [--event E]`: whatever happens, exit 0, at most one line of complaint, and a standard output
+//! `tally hook HOST [--event E]`: whatever happens, exit 0, at most one line on standard error, and a standard output
 //! that is empty unless the agent is to be told something.
 
-use crate::hook;
+use crate::hook::{self, reply::Reply};
 use crate::settings::env::Env;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -44,7 +44,10 @@ fn serve(env: &Env, args: &[OsString], cwd: &Path) {
     drop(io::stdin().lock().take(MAX_INPUT).read_to_end(&mut input));
     if let Some(reply) = hook::serve(env, &call.host, call.event.as_deref(), &input, cwd) {
         // A host that closed the pipe does not want to know.
-        drop(writeln!(io::stdout(), "{}", reply.json()));
+        drop(match reply {
+            Reply::Stdout(answer) => writeln!(io::stdout(), "{answer}"),
+            Reply::Stderr(text) => writeln!(io::stderr(), "tally hook: {text}"),
+        });
     }
 }
 

@@ -7,6 +7,7 @@ mod doctor;
 mod economics;
 mod failure;
 mod hook;
+mod hosts;
 mod init;
 mod liveness;
 mod pricing;
@@ -47,6 +48,8 @@ enum Command {
     Project(project::Args),
     /// Say who works on what: claims, heartbeats, releases and their standing.
     Liveness(liveness::Args),
+    /// Say what hosts can do, and what becomes of a decision in them.
+    Hosts(hosts::Args),
     /// Show the whole main job on this machine, in a scratch folder.
     Demo(demo::Args),
     /// Look after the records on their way to the Console.
@@ -148,6 +151,7 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
         Command::Economics(args) => economics::run(args, &mut context),
         Command::Liveness(args) => liveness::run(&args, &mut context),
         Command::Usage(args) => usage::run(&args, &mut context),
+        Command::Hosts(args) => hosts::run(&args, &mut context),
         Command::Demo(args) => demo::run(&args, &mut context),
         Command::Init(args) => init::run(&args, &mut context),
         Command::Uninstall(args) => uninstall::run(&args, &mut context),

@@ -3,7 +3,8 @@
 //!
 //! A hook without a task ends after the look for a pointer; settings are loaded only when an event was written.
 
-use super::{Complaint, Reply, errand};
+use super::reply::{Hearing, Voice};
+use super::{Complaint, errand};
 use crate::liveness::actor::{self, Session};
 use crate::liveness::bound::Bound;
 use crate::liveness::conflict::Conflict;
@@ -22,13 +23,13 @@ use std::path::Path;
 pub(super) struct Call<'a> {
     pub env: &'a Env,
     pub cwd: &'a Path,
-    pub event: &'a str,
+    pub voice: Voice<'a>,
     pub session: Option<Session<'a>>,
     pub tool: Option<&'a str>,
 }
 
 /// Does what `call` calls for, and returns what the agent is to be told.
-pub(super) fn serve(call: &Call<'_>) -> Result<Option<Reply>, Complaint> {
+pub(super) fn serve(call: &Call<'_>) -> Result<Option<String>, Complaint> {
     let policy = Policy::of(call.env);
     let wrong = |error: crate::liveness::stream::Error| Complaint(error.to_string());
     if !policy.enabled {
@@ -36,7 +37,7 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<Reply>, Complaint> {
     }
     let bound = || Bound::find(call.env, call.cwd, call.session);
     let now_ms = clock::now_ms();
-    match call.event {
+    match call.voice.event {
         "PostToolUse" | "PostToolUseFailure" => {
             let Some(bound) = bound() else { return Ok(None) };
             let outcome = tool_activity::heartbeat(&bound, &policy, call.tool, now_ms).map_err(wrong)?;
@@ -51,12 +52,12 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<Reply>, Complaint> {
             let outcome = lifecycle::start(&bound, &policy, now_ms).map_err(wrong)?;
             // What is told now takes the place of what was to be told.
             let waited = Conflict::take(&bound.stream, &bound.actor);
-            let told = outcome.conflict.or(waited).map(|conflict| reply(call, &conflict));
+            let told = outcome.conflict.or(waited).map(|conflict| told(call, &bound, &conflict));
             let sent = outcome.said.map_or(Ok(()), |(event, ttl_s)| send(call, &event, ttl_s));
             if let Err(Complaint(text)) = sent {
                 super::complain(call.env, call.cwd, &text);
             }
-            Ok(told)
+            told.unwrap_or(Ok(None))
         }
         "Stop" | "SessionEnd" => {
             let Some(bound) = bound() else { return Ok(None) };
@@ -69,18 +70,26 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<Reply>, Complaint> {
     }
 }
 
-/// The conflict that waits for the actor.
-fn waiting(call: &Call<'_>) -> Option<Reply> {
+/// The conflict that waits for the actor; it goes on waiting where the host will hear of it later.
+fn waiting(call: &Call<'_>) -> Option<String> {
     let stream = Stream::of(call.cwd);
     if !stream.dir().is_dir() {
         return None;
     }
-    let actor = actor::resolve(call.env, call.session).actor?;
-    Some(reply(call, &Conflict::take(&stream, &actor.name)?))
+    let actor = actor::resolve(call.env, call.session).actor?.name;
+    if !Conflict::waits(&stream, &actor) || call.voice.hearing() == Hearing::Later {
+        return None;
+    }
+    Conflict::take(&stream, &actor).map(|conflict| conflict.text())
 }
 
-fn reply(call: &Call<'_>, conflict: &Conflict) -> Reply {
-    Reply { event: call.event.to_owned(), context: conflict.text() }
+/// The conflict in words; where the host will hear of it later, it waits.
+fn told(call: &Call<'_>, bound: &Bound, conflict: &Conflict) -> Result<Option<String>, Complaint> {
+    if call.voice.hearing() == Hearing::Later {
+        let kept = conflict.keep(&bound.stream, &bound.actor);
+        return kept.map(|()| None).map_err(|error| Complaint(format!("a conflict was not kept: {error}")));
+    }
+    Ok(Some(conflict.text()))
 }
 
 /// Queues the event for the Console where that is asked for. The event itself is safe.
@@ -93,4 +102,34 @@ fn send(call: &Call<'_>, event: &Event, ttl_s: u64) -> Result<(), Complaint> {
     settings.prepare().map_err(|error| wrong(error.to_string()))?;
     relay::queue(event, ttl_s, &settings).map_err(|error| wrong(error.to_string()))?;
     errand::wake(call.env, &settings).map_err(|error| wrong(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::env::vars;
+
+    #[test]
+    fn a_conflict_waits_for_a_phase_at_which_the_host_can_take_context() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join(".kontourai/flow-agents");
+        std::fs::create_dir_all(folder.join("t")).unwrap();
+        std::fs::create_dir_all(folder.join("liveness")).unwrap();
+        std::fs::write(folder.join("current.json"), r#"{"active_slug":"t"}"#).unwrap();
+        std::fs::write(folder.join("t/state.json"), r#"{"task_slug":"t","status":"planned"}"#).unwrap();
+        let at = crate::liveness::stamp::Stamp::at(clock::now_ms());
+        let claim =
+            format!(r#"{{"type":"claim","subjectId":"t","actor":"other","at":"{at}","ttlSeconds":1800}}"#);
+        std::fs::write(folder.join("liveness/events.jsonl"), format!("{claim}\n")).unwrap();
+        let env = Env::from_pairs([(vars::FLOW_AGENTS_ACTOR.name, "me")]);
+        let told = |host, event| {
+            let voice = Voice { host, event };
+            serve(&Call { env: &env, cwd: dir.path(), voice, session: None, tool: None }).unwrap()
+        };
+        // Pi hears nothing when a session starts, and nothing before a tool; when a prompt is submitted, it does.
+        assert_eq!(told("pi", "SessionStart"), None);
+        assert_eq!(told("pi", "PreToolUse"), None);
+        assert!(told("pi", "UserPromptSubmit").unwrap().contains("\"other\""));
+        assert_eq!(told("pi", "UserPromptSubmit"), None, "told once");
+    }
 }

@@ -1,5 +1,5 @@
 //! What a host calls: its hook JSON in, a record out, and never an answer that depends on how we fare (DESIGN §4, G1).
-//! The one answer is context: a conflict of claims, told where the host can take it.
+//! The one answer is context: a conflict of claims, told where the host can take it ([`reply`]).
 //!
 //! Nothing here opens a socket, starts a runtime, loads TLS roots or starts git. What goes wrong is one line in
 //! `tally.log`; the host sees exit 0, and a stdout that is empty unless there is something to tell the agent.
@@ -7,6 +7,7 @@
 pub mod errand;
 mod liveness;
 pub mod payload;
+pub mod reply;
 mod transcript;
 
 use crate::economics::run::{self, Subject};
@@ -17,7 +18,7 @@ use crate::settings::env::Env;
 use crate::sys::clock;
 use crate::usage::{Runtime, claude, codex};
 use payload::Payload;
-use serde_json::json;
+use reply::{Reply, Voice};
 use std::path::{Path, PathBuf};
 
 /// The hosts whose hooks are known.
@@ -26,25 +27,6 @@ pub const HOSTS: [&str; 2] = [claude::line::HOST, codex::HOST];
 /// What a hook has to say for itself; the host never hears it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint(pub String);
-
-/// What the agent is told, in the words of the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// The event that is answered.
-    event: String,
-    /// What the agent is told.
-    context: String,
-}
-
-impl Reply {
-    /// The reply as Claude Code takes it, on one line.
-    #[must_use]
-    pub fn json(&self) -> String {
-        let Self { event, context } = self;
-        let output = json!({ "hookEventName": event, "additionalContext": context });
-        json!({ "hookSpecificOutput": output }).to_string()
-    }
-}
 
 /// Serves one hook call of `host`. `event` names the event where the payload does not.
 pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_cwd: &Path) -> Option<Reply> {
@@ -76,14 +58,17 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     let call = liveness::Call {
         env,
         cwd,
-        event,
+        voice: Voice { host, event },
         session: payload.session_id.as_deref().map(|id| Session { host, id }),
         tool: payload.tool_name.as_deref(),
     };
-    liveness::serve(&call).unwrap_or_else(|complaint| {
+    let told = liveness::serve(&call).unwrap_or_else(|complaint| {
         log(complaint);
         None
-    })
+    });
+    let (reply, downgrade) = call.voice.say(payload.session_id.as_deref().unwrap_or_default(), told?);
+    downgrade.into_iter().for_each(log);
+    Some(reply)
 }
 
 /// The folder and the settings that a session is recorded under. An agent may move on into another repository; its

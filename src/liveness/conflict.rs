@@ -66,6 +66,12 @@ impl Conflict {
         files::write_atomic(&path, &serde_json::to_vec(self)?)
     }
 
+    /// Whether one waits for `actor`.
+    #[must_use]
+    pub fn waits(stream: &Stream, actor: &str) -> bool {
+        file(stream, actor, "conflict.json").exists()
+    }
+
     /// Takes the conflict that waits for `actor`, for good.
     #[must_use]
     pub fn take(stream: &Stream, actor: &str) -> Option<Self> {
@@ -95,6 +101,7 @@ mod tests {
         let conflict = Conflict::with("s", &fold.others("s", "me")).unwrap();
         assert_eq!(conflict.actor, "a:bignoreall31m");
         conflict.keep(&stream, "me").unwrap();
+        assert_eq!((Conflict::waits(&stream, "you"), Conflict::waits(&stream, "me")), (false, true));
         assert_eq!(Conflict::take(&stream, "you"), None);
         assert_eq!(Conflict::take(&stream, "me"), Some(conflict));
         assert_eq!(Conflict::take(&stream, "me"), None);

@@ -15,6 +15,8 @@ mod faults;
 #[cfg(test)]
 mod hook;
 #[cfg(test)]
+mod hosts;
+#[cfg(test)]
 mod liveness;
 #[cfg(test)]
 mod relay;

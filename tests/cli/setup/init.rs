@@ -343,9 +343,9 @@ fn every_host_is_set_up_and_a_second_time_changes_nothing() {
         init(&env, &args, 0);
         assert_eq!((tree(&env.project()), tree(&env.home())), (project, home));
     }
-    let output = env.run(&["init", "--yes", "--host", "codex", "--json"]);
+    let output = env.run(&["init", "--yes", "--host", "codex", "--host", "kiro", "--json"]);
     let notes = json(&output, "init.schema.json")["notes"].to_string();
-    assert!(notes.contains("claude-code only") && notes.contains("/hooks"), "{notes}");
+    assert!(notes.contains("codex only; the hooks of kiro wait") && notes.contains("/hooks"), "{notes}");
     for file in [
         ".codex/hooks.json",
         ".opencode/plugins/tally.js",
