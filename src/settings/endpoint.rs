@@ -30,6 +30,9 @@ pub enum EndpointError {
     /// It has no host.
     #[error("has no host")]
     NoHost,
+    /// Its host is not written in ASCII.
+    #[error("has a host beyond ASCII; write it in its xn-- form")]
+    HostBeyondAscii,
     /// It carries a user name or password.
     #[error("carries a user name or password")]
     UserInfo,
@@ -56,6 +59,9 @@ impl Endpoint {
         }
         if authority.contains('@') {
             return Err(EndpointError::UserInfo);
+        }
+        if !written_host(authority).is_ascii() {
+            return Err(EndpointError::HostBeyondAscii);
         }
         let url = Url::parse(text).map_err(|_| EndpointError::Malformed)?;
         if url.fragment().is_some() {
@@ -184,7 +190,6 @@ mod tests {
             "http://127.0.0.2",
             "http://%6cocalhost",
             "http://localhost.",
-            "http://ｌocalhost",
             "http://[0:0:0:0:0:0:0:1]",
             "http://[::ffff:127.0.0.1]",
             "http://localhost.evil.example",
@@ -196,6 +201,10 @@ mod tests {
 
     #[test]
     fn what_hides_the_host_or_carries_a_secret_is_refused() {
+        for text in ["http://ｌocalhost", "https://bücher.example"] {
+            assert_eq!(refused(text), EndpointError::HostBeyondAscii, "{text}");
+        }
+        assert!(Endpoint::parse("https://xn--bcher-kva.example").is_ok());
         assert_eq!(refused("https://u:p@h"), EndpointError::UserInfo);
         assert_eq!(refused("https://@h"), EndpointError::UserInfo);
         assert_eq!(refused("http://127.0.0.1:80@evil.example/"), EndpointError::UserInfo);
