@@ -38,6 +38,8 @@ pub struct Telemetry {
 pub struct Relay {
     /// Bytes that the outbox may hold before its oldest entries are evicted.
     pub outbox_max_bytes: u64,
+    /// Entries that the outbox may hold before its oldest ones are evicted.
+    pub outbox_max_entries: u64,
     /// Bytes that one record may have.
     pub record_max_bytes: u64,
     /// Time to connect, in seconds.
@@ -85,6 +87,7 @@ pub const DEFAULTS: Defaults = Defaults {
     telemetry: Telemetry { enabled: true, max_log_size_mb: 50, max_log_files: 3 },
     relay: Relay {
         outbox_max_bytes: 64 * 1024 * 1024,
+        outbox_max_entries: 50_000,
         record_max_bytes: 256 * 1024,
         connect_timeout_seconds: 2,
         total_timeout_seconds: 5,

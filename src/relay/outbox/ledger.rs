@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::Identity;
 use super::rejected::{self, Reason, Rejected};
 use super::state::{self, Fate, Key, State};
-use super::{CAP, Entry, Error, Guard, files, ids};
+use super::{CAP, Entry, Error, Guard, MAX_ENTRIES, files, ids};
 
 const TORN: &str = "torn or corrupt entry";
 
@@ -174,11 +174,11 @@ impl Ledger {
         guard.seal(self.state.known_through)
     }
 
-    /// Evicts the oldest segments until the outbox fits its cap.
+    /// Evicts the oldest segments until the outbox fits its caps, of bytes and of entries.
     pub fn enforce_cap(&mut self, guard: &Guard) {
         let mut bytes = files::len(&guard.path("current.jsonl"));
         bytes += self.state.segments.values().map(|segment| segment.bytes).sum::<u64>();
-        while bytes > CAP {
+        while bytes > CAP || self.state.pending() > MAX_ENTRIES {
             let Some((&oldest, segment)) = self.state.segments.first_key_value() else { break };
             bytes = bytes.saturating_sub(segment.bytes);
             self.state.evict(oldest);

@@ -71,6 +71,9 @@ use crate::sys::lock::Lock;
 
 /// The outbox's size is kept under this; the oldest segments make room.
 const CAP: u64 = DEFAULTS.relay.outbox_max_bytes;
+const MAX_ENTRIES: u64 = DEFAULTS.relay.outbox_max_entries;
+/// No entry is smaller: below so many bytes for each, nobody needs to count them.
+const SMALLEST: u64 = 200;
 /// A hook seals `current.jsonl` when it is larger than this; else the worker does.
 const SEAL_AT: u64 = 1024 * 1024;
 
@@ -176,7 +179,7 @@ pub(super) fn make_room(guard: &Guard) -> Result<(), Error> {
     let known_through = ledger::read_state(guard)?.unwrap_or_default().known_through;
     guard.seal(known_through)?;
     let present = files::segments(guard.dir()).map_err(|error| Error::io(guard.dir(), error))?;
-    if present.values().sum::<u64>() <= CAP {
+    if present.values().sum::<u64>() <= CAP.min(MAX_ENTRIES * SMALLEST) {
         return Ok(());
     }
     let Some(worker) = guard.try_worker()? else { return Ok(()) };

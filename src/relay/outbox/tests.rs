@@ -263,6 +263,19 @@ fn what_a_worker_left_that_was_killed_while_it_saved_is_removed_by_the_next() {
 }
 
 #[test]
+fn small_entries_are_bounded_by_their_number() {
+    let dir = tempfile::tempdir().unwrap();
+    queue(dir.path(), &["first"]);
+    let line = String::from_utf8(sample("small", ORIGIN).to_line().unwrap()).unwrap() + "\n";
+    assert!(line.len() as u64 >= SMALLEST, "{line}");
+    for segment in 1..=6 {
+        fs::write(files::segment_path(&dir.path().join("outbox"), segment), line.repeat(10_000)).unwrap();
+    }
+    make_room(&guard(dir.path())).unwrap();
+    assert_eq!(counters(dir.path()), [60_001, 0, 0, 20_000, 40_001]);
+}
+
+#[test]
 fn a_held_lock_is_an_error_within_the_wait() {
     let dir = tempfile::tempdir().unwrap();
     let _held = guard(dir.path());
