@@ -21,8 +21,8 @@ use std::time::Duration;
 const DIR: &str = ".kontourai/flow-agents/liveness";
 /// The stream's name there.
 const NAME: &str = "events.jsonl";
-/// How much of the stream's end answers most questions.
-const TAIL: u64 = 64 * 1024;
+/// How much of the stream's end answers most questions, and how much nearly all.
+pub(super) const TAILS: [u64; 2] = [8 * 1024, 64 * 1024];
 /// A stream longer than twice this is worth more than one core.
 const SPAN: u64 = 4 << 20;
 /// More threads than this wait for memory, not for the processor.
@@ -191,24 +191,24 @@ impl Stream {
         Ok((identity, progress.map_err(wrap)?.offset))
     }
 
-    /// The whole lines at the end of the stream; empty when there is none yet.
+    /// The whole lines in the last `length` bytes of the stream; empty when there is none yet.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn tail(&self) -> Result<Vec<u8>, Error> {
-        self.read_tail().map_err(|source| self.error(source))
+    pub fn tail(&self, length: u64) -> Result<Vec<u8>, Error> {
+        self.read_tail(length).map_err(|source| self.error(source))
     }
 
-    fn read_tail(&self) -> io::Result<Vec<u8>> {
+    fn read_tail(&self, length: u64) -> io::Result<Vec<u8>> {
         let mut file = match files::open_regular(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
             Err(error) => return Err(error),
         };
-        let from = file.metadata()?.len().saturating_sub(TAIL);
+        let from = file.metadata()?.len().saturating_sub(length);
         file.seek(SeekFrom::Start(from))?;
-        let mut bytes = Vec::with_capacity(TAIL as usize);
-        file.take(2 * TAIL).read_to_end(&mut bytes)?;
+        let mut bytes = vec![];
+        file.take(2 * length).read_to_end(&mut bytes)?;
         if from > 0 {
             let first = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |end| end + 1);
             bytes.drain(..first);

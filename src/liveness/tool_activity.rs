@@ -11,7 +11,7 @@ use super::follow::Follow;
 use super::policy::Policy;
 use super::stamp::Stamp;
 use super::standing::{Fold, Pair};
-use super::stream::Error;
+use super::stream::{Error, TAILS};
 use std::time::Duration;
 
 /// How long a hook waits for the stream.
@@ -41,8 +41,10 @@ pub fn heartbeat(bound: &Bound, policy: &Policy, tool: Option<&str>, now_ms: i64
         pair if pair.is_within(policy.throttle_s, now_ms) => Some(Outcome::Throttled),
         _ => None,
     };
-    if let Some(outcome) = judged(&own_in_tail(&stream.tail()?, subject, actor, now_ms)) {
-        return Ok(outcome);
+    for length in TAILS {
+        if let Some(outcome) = judged(&own_in_tail(&stream.tail(length)?, subject, actor, now_ms)) {
+            return Ok(outcome);
+        }
     }
     let mut follow = Follow::resume(stream, subject, actor, now_ms);
     follow.catch_up()?;

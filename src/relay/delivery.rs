@@ -119,6 +119,7 @@ impl<'a> Delivery<'a> {
                 self.load_credential(&Route::of(&located.entry));
             }
             self.queue.extend(arrived);
+            self.ledger.note_arrived(guard)?;
         }
         self.unsaved += usize::from(self.ledger.state.sealed_lines() != known);
         for key in self.queue.take_superseded() {

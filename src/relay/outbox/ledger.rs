@@ -185,6 +185,16 @@ impl Ledger {
         }
     }
 
+    /// Notes the ids of what was taken in. To be called for each segment: those of a full outbox would fill the memory.
+    ///
+    /// # Errors
+    /// When they cannot be written; the next save tries again.
+    pub fn note_arrived(&mut self, guard: &Guard) -> Result<(), Error> {
+        ids::append(&guard.path("ids.jsonl"), &self.arrived)?;
+        self.arrived.clear();
+        Ok(())
+    }
+
     /// Writes the books: first which ids arrived, what of the rejected was put back and what was rejected, then the state,
     /// then the files that the state no longer lists are unlinked. A crash in between repeats a line or leaves a file to
     /// unlink later, never more.
@@ -192,8 +202,7 @@ impl Ledger {
     /// # Errors
     /// When a write fails; the books on disk are then the old ones, and the next save tries again.
     pub fn save(&mut self, guard: &Guard) -> Result<(), Error> {
-        ids::append(&guard.path("ids.jsonl"), &self.arrived)?;
-        self.arrived.clear();
+        self.note_arrived(guard)?;
         let rejected = guard.path("rejected.jsonl");
         rejected::remove(&rejected, &self.put_back)?;
         self.put_back.clear();
