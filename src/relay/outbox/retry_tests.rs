@@ -4,40 +4,18 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::super::tests::{ORIGIN, WAIT, counters, guard, open};
 use super::super::{Fate, Ledger, enqueue, sample};
 use super::*;
-
-const WAIT: Duration = Duration::from_secs(5);
-const ORIGIN: &str = "http://localhost:1";
-
-fn guard(dir: &Path) -> Guard {
-    Guard::acquire(dir, WAIT).unwrap()
-}
 
 fn file(dir: &Path, name: &str) -> PathBuf {
     dir.join("outbox").join(name)
 }
 
-/// Enqueued, delivered, rejected, evicted, pending.
-fn counters(dir: &Path) -> [u64; 5] {
-    let status = crate::relay::status(dir).unwrap();
-    let counted = [status.enqueued, status.delivered, status.rejected, status.evicted, status.pending];
-    assert_eq!(counted[0], counted[1..].iter().sum::<u64>(), "invariant 1");
-    counted
-}
-
 /// One round of a worker: takes in what there is and settles each entry as `fate` says.
 fn work(dir: &Path, fate: impl Fn(&Entry) -> Fate) -> Vec<Entry> {
+    let (mut ledger, found) = open(dir);
     let guard = guard(dir);
-    let mut ledger = Ledger::open(&guard).unwrap();
-    let mut found = Vec::new();
-    for number in ledger.known() {
-        found.extend(ledger.pending(&guard, number, 0).unwrap());
-    }
-    ledger.seal(&guard).unwrap();
-    while let Some(arrived) = ledger.adopt_next(&guard, 0).unwrap() {
-        found.extend(arrived);
-    }
     // As the worker does: what was taken in is saved before any of it is sent.
     ledger.save(&guard).unwrap();
     for located in &found {

@@ -6,8 +6,8 @@ use std::io::Write;
 use super::*;
 use crate::sys::disk::memory;
 
-const WAIT: Duration = Duration::from_secs(5);
-const ORIGIN: &str = "http://localhost:1";
+pub(super) const WAIT: Duration = Duration::from_secs(5);
+pub(super) const ORIGIN: &str = "http://localhost:1";
 
 fn queue(dir: &Path, ids: &[&str]) {
     for id in ids {
@@ -15,11 +15,12 @@ fn queue(dir: &Path, ids: &[&str]) {
     }
 }
 
-fn guard(dir: &Path) -> Guard {
+pub(super) fn guard(dir: &Path) -> Guard {
     Guard::acquire(dir, WAIT).unwrap()
 }
 
-fn counters(dir: &Path) -> [u64; 5] {
+/// Enqueued, delivered, rejected, evicted, pending.
+pub(super) fn counters(dir: &Path) -> [u64; 5] {
     let status = crate::relay::status(dir).unwrap();
     let counted = [status.enqueued, status.delivered, status.rejected, status.evicted, status.pending];
     assert_eq!(counted[0], counted[1..].iter().sum::<u64>(), "invariant 1");
@@ -32,7 +33,7 @@ fn evicted_for(dir: &Path) -> Vec<(String, u64)> {
 }
 
 /// Seals, takes in, and returns the books and their entries.
-fn open(dir: &Path) -> (Ledger, Vec<Located>) {
+pub(super) fn open(dir: &Path) -> (Ledger, Vec<Located>) {
     let guard = guard(dir);
     let mut ledger = Ledger::open(&guard).unwrap();
     let mut found = Vec::new();
