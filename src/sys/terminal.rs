@@ -3,11 +3,13 @@
 use std::io;
 
 /// Reads a line from the terminal on standard input without showing it; `None` when the user gave up (Ctrl-C, Ctrl-D).
+/// `ask` writes the prompt. It comes once the terminal is hidden: what is typed before that is shown, and so thrown away,
+/// and who answers at the first sight of the prompt must not lose the answer.
 ///
 /// # Errors
-/// When standard input is no terminal, or cannot be read.
+/// When standard input is no terminal, or cannot be read; the error of `ask`.
 #[cfg(unix)]
-pub fn read_hidden() -> io::Result<Option<String>> {
+pub fn read_hidden(ask: impl FnOnce() -> io::Result<()>) -> io::Result<Option<String>> {
     use rustix::stdio::stdin;
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
@@ -16,7 +18,7 @@ pub fn read_hidden() -> io::Result<Option<String>> {
     // Without signals the process cannot be ended in between and leave a terminal that shows nothing.
     hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
     tcsetattr(stdin(), OptionalActions::Flush, &hidden)?;
-    let line = read_keys();
+    let line = ask().and_then(|()| read_keys());
     tcsetattr(stdin(), OptionalActions::Flush, &shown)?;
     line
 }
@@ -43,7 +45,7 @@ fn read_keys() -> io::Result<Option<String>> {
 /// # Errors
 /// Always.
 #[cfg(not(unix))]
-pub fn read_hidden() -> io::Result<Option<String>> {
+pub fn read_hidden(_ask: impl FnOnce() -> io::Result<()>) -> io::Result<Option<String>> {
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
         "a hidden line cannot be read here; use --console-token-file",

@@ -33,9 +33,10 @@ impl Asked for Terminal<'_> {
     }
 
     fn hidden(&mut self, prompt: &str) -> io::Result<Option<String>> {
-        write!(self.out, "{prompt}")?;
-        self.out.flush()?;
-        let line = terminal::read_hidden();
+        let line = terminal::read_hidden(|| {
+            write!(self.out, "{prompt}")?;
+            self.out.flush()
+        });
         writeln!(self.out)?;
         Ok(line?.map(|line| line.trim().to_owned()))
     }
