@@ -22,6 +22,7 @@
 pub mod attribution;
 pub mod cli;
 pub mod economics;
+pub mod evidence;
 pub mod hook;
 pub mod hosts;
 pub mod journal;
@@ -32,4 +33,5 @@ pub mod report;
 pub mod settings;
 pub mod setup;
 pub mod sys;
+pub mod telemetry;
 pub mod usage;

@@ -2,6 +2,7 @@
 //! that is empty unless the agent is to be told something.
 
 use crate::hook::{self, reply::Reply};
+use crate::hosts::Mapping;
 use crate::settings::env::Env;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -10,7 +11,7 @@ use std::path::Path;
 /// The arguments, for `--help`; a real call is read by [`run`] without a parser that could refuse it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The host that calls: claude-code, codex.
+    /// The host that calls: claude-code, codex, opencode, pi, kiro; generic for any framework.
     #[arg(value_name = "HOST")]
     _host: String,
     /// The event, where the payload does not name it.
@@ -60,8 +61,9 @@ struct Call {
 fn parse(args: &[OsString]) -> Result<Call, String> {
     let mut args = args.iter().map(|arg| arg.to_string_lossy());
     let host = args.next().ok_or("no host was named; use `tally hook claude-code`")?;
-    if !hook::HOSTS.contains(&host.as_ref()) {
-        return Err(format!("unknown host {host:?}; known: {}", hook::HOSTS.join(", ")));
+    let known: Vec<_> = Mapping::hosts().collect();
+    if !known.contains(&host.as_ref()) {
+        return Err(format!("unknown host {host:?}; known: {}", known.join(", ")));
     }
     let mut event = None;
     while let Some(arg) = args.next() {

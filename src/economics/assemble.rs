@@ -1,7 +1,6 @@
 //! Facts to one record: pure.
 
 use super::amount::{Amount, Parts, Totals};
-use super::label::label;
 use super::record::{
     Baseline, Cost, Defects, Delegation, Figures, Iterations, ModelFigures, Phase, Record, RunDiagnostics,
     SCHEMA, Seconds, SessionTotals, Severities, Signals, TaskTotals, Time, VERSION,
@@ -10,6 +9,7 @@ use crate::attribution::delegations;
 use crate::attribution::sidecar::{Task, UNATTRIBUTED};
 use crate::attribution::task::Counters;
 use crate::attribution::windows::PhaseWindow;
+use crate::journal::label::label;
 use std::collections::BTreeMap;
 
 /// All that a record is made of.

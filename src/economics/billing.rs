@@ -4,9 +4,9 @@
 //! added. Amounts are signed and never clamped (transcript formats §1, Hooks and scoping).
 
 use super::amount::{Amount, Share, Totals};
-use super::label::label;
 use super::reading::Reading;
 use super::session::{BilledCall, Ownership, Session};
+use crate::journal::label::label;
 use crate::pricing::{Basis, Registry, Request};
 use crate::usage::Call;
 use std::collections::{BTreeMap, BTreeSet};

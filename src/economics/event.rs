@@ -6,13 +6,13 @@
 
 use super::amount::{Amount, Parts, Totals};
 use super::assemble::{Facts, assemble, has_news};
-use super::label::label;
 use super::reconcile;
 use super::record::{Baseline, Figures, Record, RunDiagnostics};
 use super::run::{RunError, Stopped, at, open_journal, write};
 use crate::attribution::delegations;
 use crate::attribution::project::Project;
 use crate::attribution::sidecar;
+use crate::journal::label::label;
 use crate::pricing::Usd;
 use crate::settings::Settings;
 use crate::sys::clock;

@@ -20,7 +20,6 @@ pub mod billing;
 pub mod clock;
 pub mod event;
 pub mod handoff;
-pub mod label;
 pub mod outgoing;
 pub mod reading;
 pub mod reconcile;

@@ -5,10 +5,10 @@
 //! leaves what is really new. A head that was lost altogether is made good the same way, from the session's first
 //! record on (DESIGN §7).
 
-use super::label::label;
 use super::record::{Record, TaskTotals};
 use super::session::Head;
 use crate::journal::Journal;
+use crate::journal::label::label;
 use std::io;
 
 /// Brings `head` up to the journal: its sequence, what is recorded, and what is still pending.

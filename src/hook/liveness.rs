@@ -5,6 +5,7 @@
 
 use super::reply::{Hearing, Voice};
 use super::{Complaint, errand};
+use crate::hosts::Kind;
 use crate::liveness::actor::{self, Session};
 use crate::liveness::bound::Bound;
 use crate::liveness::conflict::Conflict;
@@ -37,8 +38,8 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<String>, Complaint> {
     }
     let bound = || Bound::find(call.env, call.cwd, call.session);
     let now_ms = clock::now_ms();
-    match call.voice.event {
-        "PostToolUse" | "PostToolUseFailure" => {
+    match call.voice.kind {
+        Kind::PostToolUse => {
             let Some(bound) = bound() else { return Ok(None) };
             let outcome = tool_activity::heartbeat(&bound, &policy, call.tool, now_ms).map_err(wrong)?;
             if let Outcome::Emitted(event, ttl_s) = outcome {
@@ -46,8 +47,8 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<String>, Complaint> {
             }
             Ok(None)
         }
-        "PreToolUse" | "UserPromptSubmit" => Ok(waiting(call)),
-        "SessionStart" => {
+        Kind::PreToolUse | Kind::UserPromptSubmit => Ok(waiting(call)),
+        Kind::AgentSpawn => {
             let Some(bound) = bound() else { return Ok(waiting(call)) };
             let outcome = lifecycle::start(&bound, &policy, now_ms).map_err(wrong)?;
             // What is told now takes the place of what was to be told.
@@ -59,7 +60,7 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<String>, Complaint> {
             }
             told.unwrap_or(Ok(None))
         }
-        "Stop" | "SessionEnd" => {
+        Kind::Stop => {
             let Some(bound) = bound() else { return Ok(None) };
             if let Some((event, ttl_s)) = lifecycle::stop(&bound, now_ms).map_err(wrong)?.said {
                 send(call, &event, ttl_s)?;
@@ -123,7 +124,8 @@ mod tests {
         std::fs::write(folder.join("liveness/events.jsonl"), format!("{claim}\n")).unwrap();
         let env = Env::from_pairs([(vars::FLOW_AGENTS_ACTOR.name, "me")]);
         let told = |host, event| {
-            let voice = Voice { host, event };
+            let kind = crate::hosts::Mapping::of(host).unwrap().meaning(event).kind;
+            let voice = Voice { host, native: event, kind };
             serve(&Call { env: &env, cwd: dir.path(), voice, session: None, tool: None }).unwrap()
         };
         // Pi hears nothing when a session starts, and nothing before a tool; when a prompt is submitted, it does.

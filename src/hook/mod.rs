@@ -1,4 +1,4 @@
-//! What a host calls: its hook JSON in, a record out, and never an answer that depends on how we fare (DESIGN §4, G1).
+//! What a host calls: its hook JSON in, records out, and never an answer that depends on how we fare (DESIGN §4, G1).
 //! The one answer is context: a conflict of claims, told where the host can take it ([`reply`]).
 //!
 //! Nothing here opens a socket, starts a runtime, loads TLS roots or starts git. What goes wrong is one line in
@@ -6,23 +6,18 @@
 
 pub mod errand;
 mod liveness;
-pub mod payload;
+mod records;
 pub mod reply;
 mod transcript;
 
-use crate::economics::run::{self, Subject};
-use crate::journal::notes;
+use crate::hosts::{Field, HostEvent, Kind, Mapping};
+use crate::journal::{bounded, notes};
 use crate::liveness::actor::Session;
 use crate::settings::Settings;
 use crate::settings::env::Env;
-use crate::sys::clock;
-use crate::usage::{Runtime, claude, codex};
-use payload::Payload;
+use crate::usage::Runtime;
 use reply::{Reply, Voice};
 use std::path::{Path, PathBuf};
-
-/// The hosts whose hooks are known.
-pub const HOSTS: [&str; 2] = [claude::line::HOST, codex::HOST];
 
 /// What a hook has to say for itself; the host never hears it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,43 +25,57 @@ pub struct Complaint(pub String);
 
 /// Serves one hook call of `host`. `event` names the event where the payload does not.
 pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_cwd: &Path) -> Option<Reply> {
-    let mut mended = String::new();
-    let payload = payload::parse(input, &mut mended);
-    let cwd = payload.as_ref().ok().and_then(|payload| payload.cwd.as_deref()).map(Path::new);
-    let cwd = cwd.filter(|cwd| cwd.is_dir()).unwrap_or(process_cwd);
-    let log = |Complaint(text)| complain(env, cwd, &format!("hook {host}: {text}"));
-    let payload = match &payload {
-        Ok(payload) => payload,
+    let mapping = Mapping::of(host)?;
+    let log = |cwd: &Path, Complaint(text): Complaint| complain(env, cwd, &format!("hook {host}: {text}"));
+    let document = match bounded::document(input) {
+        Ok(document) => document,
         Err(error) => {
-            log(Complaint(format!("the payload is not a JSON object: {error}")));
+            log(process_cwd, Complaint(format!("the payload is not a JSON object: {error}")));
             return None;
         }
     };
-    let event = payload.hook_event_name.as_deref().or(event)?;
+    let Some(event) = mapping.event(&document.fields, event) else {
+        log(process_cwd, Complaint("neither the payload nor the call names an event".to_owned()));
+        return None;
+    };
+    let told = event.text(Field::Cwd).map(Path::new).filter(|cwd| cwd.is_dir());
+    let cwd = told.unwrap_or(process_cwd);
     // Records come first: they are the duty that cannot be made good by the next hook.
-    let runtime = Runtime::of_host(host)?;
-    if let Some(moment) = moment(runtime, payload, event) {
-        let transcript = transcript::find(env, runtime, payload);
-        let (cwd, settings) = home_of_session(env, runtime, transcript.as_deref(), cwd);
-        let call = Call { env, host, payload, transcript: transcript.as_deref(), cwd: &cwd };
-        if settings.enabled
-            && let Err(complaint) = act(&call, moment, settings)
-        {
-            log(complaint);
+    let runtime = Runtime::of_host(host);
+    let transcript = runtime.and_then(|runtime| transcript::find(env, runtime, &event));
+    let (home, settings) = home_of_session(env, runtime, transcript.as_deref(), cwd);
+    if settings.enabled {
+        let call = records::Call {
+            env,
+            event: &event,
+            cut: &document.cut,
+            runtime,
+            transcript: transcript.as_deref(),
+            home: &home,
+            cwd: told,
+        };
+        for complaint in records::write(&call, settings) {
+            log(cwd, complaint);
         }
     }
+    answer(env, &event, cwd, &|complaint| log(cwd, complaint))
+}
+
+/// Keeps the claim of the session, and says what the agent is to be told.
+fn answer(env: &Env, event: &HostEvent<'_>, cwd: &Path, log: &dyn Fn(Complaint)) -> Option<Reply> {
+    let host = event.host();
     let call = liveness::Call {
         env,
         cwd,
-        voice: Voice { host, event },
-        session: payload.session_id.as_deref().map(|id| Session { host, id }),
-        tool: payload.tool_name.as_deref(),
+        voice: Voice { host, native: event.native, kind: event.kind() },
+        session: event.text(Field::Session).map(|id| Session { host, id }),
+        tool: event.text(Field::Tool),
     };
     let told = liveness::serve(&call).unwrap_or_else(|complaint| {
         log(complaint);
         None
     });
-    let (reply, downgrade) = call.voice.say(payload.session_id.as_deref().unwrap_or_default(), told?);
+    let (reply, downgrade) = call.voice.say(event.text(Field::Session).unwrap_or_default(), told?);
     downgrade.into_iter().for_each(log);
     Some(reply)
 }
@@ -75,12 +84,13 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
 /// session stays where it started, as its transcript tells: else it would be billed in both, and to both tenants.
 fn home_of_session(
     env: &Env,
-    runtime: Runtime,
+    runtime: Option<Runtime>,
     transcript: Option<&Path>,
     cwd: &Path,
 ) -> (PathBuf, Settings) {
     let settings = Settings::load(env, cwd);
-    let started = transcript.and_then(|transcript| transcript::started_in(runtime, transcript));
+    let started =
+        runtime.zip(transcript).and_then(|(runtime, transcript)| transcript::started_in(runtime, transcript));
     if let Some(start) = started.filter(|start| start != cwd && start.is_dir()) {
         let at_start = Settings::load(env, &start);
         if at_start.workspace.root != settings.workspace.root {
@@ -99,64 +109,7 @@ pub fn complain(env: &Env, cwd: &Path, text: &str) {
     }
 }
 
-/// The events at which economics happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moment {
-    Start { resumed: bool },
-    SubagentStop,
-    Stop,
-    End,
-}
-
-fn moment(runtime: Runtime, payload: &Payload<'_>, event: &str) -> Option<Moment> {
-    match event {
-        "SessionStart" => {
-            Some(Moment::Start { resumed: matches!(payload.source.as_deref(), Some("resume" | "compact")) })
-        }
-        // A subagent of Codex is a thread of its own, and the rollout of the one that called it is read at its stop: in
-        // the middle of a turn nobody knows yet what is billed in it.
-        "SubagentStop" => (runtime != Runtime::Codex).then_some(Moment::SubagentStop),
-        "Stop" => Some(Moment::Stop),
-        "SessionEnd" => Some(Moment::End),
-        _ => None,
-    }
-}
-
-/// One hook call, as far as records are concerned.
-struct Call<'a> {
-    env: &'a Env,
-    host: &'a str,
-    payload: &'a Payload<'a>,
-    transcript: Option<&'a Path>,
-    cwd: &'a Path,
-}
-
-fn act(call: &Call<'_>, moment: Moment, mut settings: Settings) -> Result<(), Complaint> {
-    settings.prepare().map_err(|error| Complaint(format!("no place to keep records: {error}")))?;
-    let Some(session_id) = call.payload.session_id.as_deref().filter(|id| !id.is_empty()) else {
-        return Err(Complaint(
-            "the payload has no session_id, so the run cannot be told from others".to_owned(),
-        ));
-    };
-    let subject = Subject {
-        host: call.host,
-        session_id,
-        transcript: call.transcript,
-        cwd: call.cwd,
-        settings: &settings,
-        now_ms: clock::now_ms(),
-    };
-    let wrong = |error: run::RunError| Complaint(error.to_string());
-    match moment {
-        Moment::Start { resumed } => run::start(&subject, resumed).map_err(wrong),
-        Moment::SubagentStop => run::advance(&subject).map_err(wrong),
-        Moment::Stop | Moment::End => {
-            let stopped = run::stop(&subject, moment == Moment::End).map_err(wrong)?;
-            let woken = errand::wake(call.env, &settings);
-            woken.map_err(|error| Complaint(format!("the relay was not woken: {error}")))?;
-            let said = stopped.warnings.into_iter().chain(stopped.handoff.map(|error| error.to_string()));
-            let said: Vec<String> = said.chain(settings.warnings.iter().cloned()).collect();
-            if said.is_empty() { Ok(()) } else { Err(Complaint(said.join("; "))) }
-        }
-    }
+/// Whether a stop, a start or a prompt: the moments at which what waits for the Console is sent. Between them events only wait.
+fn is_time_to_send(kind: Kind) -> bool {
+    matches!(kind, Kind::AgentSpawn | Kind::UserPromptSubmit | Kind::Stop)
 }

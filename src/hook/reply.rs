@@ -6,8 +6,8 @@
 
 use super::Complaint;
 use crate::hosts::{
-    Decision, LifecycleEvent, LifecycleOutcome, NormalizedCapabilities, Phase, Profile, Trace, normalize,
-    project,
+    Decision, Kind, LifecycleEvent, LifecycleOutcome, NormalizedCapabilities, Phase, Profile, Trace,
+    normalize, project,
 };
 use serde_json::json;
 
@@ -26,7 +26,9 @@ pub struct Voice<'a> {
     /// The host.
     pub host: &'a str,
     /// Its event, in its own words.
-    pub event: &'a str,
+    pub native: &'a str,
+    /// What the event means.
+    pub kind: Kind,
 }
 
 /// When a host can take context.
@@ -44,17 +46,6 @@ pub enum Hearing {
 const SPOKEN: [Phase; 3] = [Phase::SessionStart, Phase::BeforeModel, Phase::BeforeTool];
 
 impl Voice<'_> {
-    fn phase(&self) -> Option<Phase> {
-        Some(match self.event {
-            "SessionStart" => Phase::SessionStart,
-            "UserPromptSubmit" => Phase::BeforeModel,
-            "PreToolUse" => Phase::BeforeTool,
-            "PostToolUse" | "PostToolUseFailure" => Phase::AfterTool,
-            "Stop" => Phase::Stop,
-            _ => return None,
-        })
-    }
-
     /// What the host declares; a host without a profile declares nothing, and so can do nothing.
     fn capabilities(&self) -> NormalizedCapabilities {
         Profile::shipped(self.host).map(|profile| normalize(&profile.capabilities)).unwrap_or_default()
@@ -68,7 +59,7 @@ impl Voice<'_> {
             !capabilities.lifecycle.get(phase).is_unavailable()
                 && capabilities.influence.get(phase).context_injection().can_influence()
         };
-        match self.phase() {
+        match self.kind.phase() {
             Some(phase) if hears(phase) => Hearing::Now,
             _ if SPOKEN.into_iter().any(hears) => Hearing::Later,
             _ => Hearing::Never,
@@ -77,7 +68,7 @@ impl Voice<'_> {
 
     /// Says `text` to the agent, as far as the host can take it, and what was taken away.
     pub(super) fn say(&self, session: &str, text: String) -> (Reply, Option<Complaint>) {
-        let Some(phase) = self.phase() else { return (Reply::Stderr(text), None) };
+        let Some(phase) = self.kind.phase() else { return (Reply::Stderr(text), None) };
         let event = LifecycleEvent { phase, session_id: session.to_owned(), context: None };
         let asked =
             LifecycleOutcome { model_context: Some(text.clone()), ..LifecycleOutcome::of(Decision::Observe) };
@@ -97,7 +88,7 @@ impl Voice<'_> {
 
     /// Context in the words of Claude Code.
     fn words(&self, context: &str) -> String {
-        let output = json!({ "hookEventName": self.event, "additionalContext": context });
+        let output = json!({ "hookEventName": self.native, "additionalContext": context });
         json!({ "hookSpecificOutput": output }).to_string()
     }
 }
@@ -106,7 +97,12 @@ impl Voice<'_> {
 mod tests {
     use super::*;
 
-    const EVENTS: [&str; 4] = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"];
+    const EVENTS: [(&str, Kind); 4] = [
+        ("SessionStart", Kind::AgentSpawn),
+        ("UserPromptSubmit", Kind::UserPromptSubmit),
+        ("PreToolUse", Kind::PreToolUse),
+        ("PostToolUse", Kind::PostToolUse),
+    ];
 
     #[test]
     fn a_host_is_told_where_its_profile_can_take_context_and_later_where_it_cannot_yet() {
@@ -119,13 +115,20 @@ mod tests {
             ("pi", [Later, Now, Later, Later]),
             ("a host without a profile", [Never, Never, Never, Never]),
         ] {
-            assert_eq!(EVENTS.map(|event| Voice { host, event }.hearing()), expected, "{host}");
+            assert_eq!(
+                EVENTS.map(|(native, kind)| Voice { host, native, kind }.hearing()),
+                expected,
+                "{host}"
+            );
         }
     }
 
     #[test]
     fn what_a_host_cannot_take_goes_to_stderr_and_the_downgrade_into_our_log() {
-        let said = |host, event| Voice { host, event }.say("s-1", "conflict".to_owned());
+        let said = |host, native| {
+            let (_, kind) = EVENTS.into_iter().find(|(name, _)| *name == native).unwrap();
+            Voice { host, native, kind }.say("s-1", "conflict".to_owned())
+        };
         let (reply, downgrade) = said("claude-code", "PreToolUse");
         let answer =
             r#"{"hookSpecificOutput":{"additionalContext":"conflict","hookEventName":"PreToolUse"}}"#;

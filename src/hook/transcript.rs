@@ -1,25 +1,33 @@
 //! The transcript of the session that a hook speaks of.
 
-use super::payload::Payload;
+use crate::hosts::{Field, HostEvent};
 use crate::settings::env::{Env, vars};
 use crate::sys::files;
 use crate::usage::{Runtime, claude, codex};
 use std::path::{Path, PathBuf};
 
 /// The transcript as the payload names it. Codex may name none: then the session's id finds it.
-pub(super) fn find(env: &Env, runtime: Runtime, payload: &Payload<'_>) -> Option<PathBuf> {
-    let named = payload.transcript_path.as_deref().filter(|path| !path.is_empty());
-    if let Some(named) = named {
+pub(super) fn find(env: &Env, runtime: Runtime, event: &HostEvent<'_>) -> Option<PathBuf> {
+    if let Some(named) = event.text(Field::Transcript) {
         return Some(PathBuf::from(named));
     }
     if runtime != Runtime::Codex {
         return None;
     }
-    let codex_home = match env.path(&vars::CODEX_HOME) {
-        Some(moved) => moved.to_path_buf(),
-        None => env.path(&vars::HOME)?.join(".codex"),
-    };
-    codex::layout::of_thread(&codex_home, payload.session_id.as_deref()?)
+    codex::layout::of_thread(&codex_home(env)?, event.text(Field::Session)?)
+}
+
+fn codex_home(env: &Env) -> Option<PathBuf> {
+    let moved = env.path(&vars::CODEX_HOME).map(Path::to_path_buf);
+    moved.or_else(|| Some(env.path(&vars::HOME)?.join(".codex")))
+}
+
+/// Where Codex keeps its sessions, if `runtime` is Codex.
+pub(super) fn codex_sessions(env: &Env, runtime: Option<Runtime>) -> Option<PathBuf> {
+    runtime
+        .filter(|runtime| *runtime == Runtime::Codex)
+        .and_then(|_| codex_home(env))
+        .map(|home| home.join("sessions"))
 }
 
 /// Where the agent worked when the session started.

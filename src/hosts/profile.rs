@@ -10,16 +10,8 @@ use super::capabilities::HostCapabilities;
 use super::words::Shape;
 use serde_json::Value;
 
-/// Every host, by name.
-const FILES: [(&str, &str); 7] = [
-    ("claude-code", include_str!("../../config/hosts/claude-code.toml")),
-    ("codex", include_str!("../../config/hosts/codex.toml")),
-    ("kiro", include_str!("../../config/hosts/kiro.toml")),
-    ("opencode", include_str!("../../config/hosts/opencode.toml")),
-    ("pi", include_str!("../../config/hosts/pi.toml")),
-    ("strands", include_str!("../../config/hosts/strands.toml")),
-    ("voltagent", include_str!("../../config/hosts/voltagent.toml")),
-];
+/// Every file of `config/hosts`, by the host's name, sorted. Made by `build.rs`.
+pub(super) const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/hosts.rs"));
 
 /// What is known of a host before it is met.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +29,7 @@ pub struct Profile {
 impl Profile {
     /// The names of the hosts, sorted.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        FILES.iter().map(|(id, _)| *id)
+        FILES.iter().filter(|(_, text)| text.contains("\n[capabilities]\n")).map(|(id, _)| *id)
     }
 
     /// The profile that is shipped for `id`.

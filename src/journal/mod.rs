@@ -17,7 +17,9 @@
 //! [`Log`] is one such file, [`Journal`] the whole with its lock and its cursor; `rotated` names the older files;
 //! [`lines`] reads in bounded memory, [`foreign`] reads JSON that other programs wrote.
 
+pub mod bounded;
 pub mod foreign;
+pub mod label;
 pub mod lines;
 pub mod log;
 pub mod notes;

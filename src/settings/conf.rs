@@ -21,8 +21,9 @@ pub const FILE_NAME: &str = "telemetry-console.conf";
 /// A conf larger than this is refused: it cannot be one.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Keys with a meaning (contract F.4), besides `channel.NAME.KEY`. `console_telemetry_token_file` is our addition.
-const KEYS: [&str; 29] = [
+/// Keys with a meaning (contract F.4), besides `channel.NAME.KEY`. `console_telemetry_token_file` and
+/// `console_telemetry_relay` are our additions.
+const KEYS: [&str; 30] = [
     "enabled",
     "channels",
     "enrich_system",
@@ -45,6 +46,7 @@ const KEYS: [&str; 29] = [
     "console_telemetry_token_file",
     "console_tenant_id",
     "console_telemetry_redact",
+    "console_telemetry_relay",
     "console_economics_relay",
     "console_economics_endpoint_url",
     "console_liveness_relay",

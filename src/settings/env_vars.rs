@@ -42,6 +42,18 @@ environment! {
     "What is recorded" {
         TELEMETRY_ENABLED: "Switch: off makes hooks emit nothing; explicit commands still work.",
             unset: "the conf key `enabled`, else on";
+        TELEMETRY_CHANNELS: "The channels of session events that are written, with commas: `full`, `analytics`.",
+            unset: "the conf key `channels`, else both";
+        TELEMETRY_CHANNEL_FULL_LOG_FILE: "The file of the channel `full`.",
+            unset: "the conf key `channel.full.log_file`, else `full.jsonl` in the data directory";
+        TELEMETRY_CHANNEL_FULL_REDACT: "What is taken out of the channel `full`: paths with commas, or `none`.",
+            unset: "the conf key `channel.full.redact`, else `hook.raw_input,turn.prompt_text,tool.input,tool.output`";
+        TELEMETRY_CHANNEL_ANALYTICS_LOG_FILE: "The file of the channel `analytics`.",
+            unset: "the conf key `channel.analytics.log_file`, else `analytics.jsonl` in the data directory";
+        TELEMETRY_CHANNEL_ANALYTICS_REDACT: "What is taken out of the channel `analytics`: paths with commas, or `none`.",
+            unset: "the conf key `channel.analytics.redact`, else prompts, inputs, outputs, queries, messages and paths (docs/events.md)";
+        FLOW_AGENTS_TELEMETRY_CAPTURE_RAW_HOOK_INPUT: "Switch: on puts the host's payload as it came into `hook.raw_input`.",
+            unset: "off";
         TELEMETRY_MAX_LOG_SIZE_MB: "Size at which a journal is rotated, in whole MiB.",
             unset: "the conf key `max_log_size_mb`, else 50";
         TELEMETRY_MAX_LOG_FILES: "Rotated files that are kept of each journal; at least 1.",
@@ -160,6 +172,10 @@ environment! {
     "The relay" {
         FLOW_AGENTS_CONSOLE_ECONOMICS_RELAY: "Switch of the economics relay; the conf key `console_economics_relay` beats it.",
             unset: "on as soon as a Console URL resolves";
+        FLOW_AGENTS_CONSOLE_TELEMETRY_RELAY: "Switch of the relay of session events; the conf key `console_telemetry_relay` beats it.",
+            unset: "on as soon as a Console URL resolves";
+        CONSOLE_TELEMETRY_REDACT: "What is taken out of the session events that leave: paths with commas, or `none`.",
+            unset: "the conf key `console_telemetry_redact`, else as for the channel `analytics`, whatever is set there";
         FLOW_AGENTS_CONSOLE_LIVENESS_RELAY: "Switch of the liveness relay; the conf key `console_liveness_relay` beats it.",
             unset: "off";
         FLOW_AGENTS_TELEMETRY_FOREGROUND: "Switch: on makes the relay run before the hook returns (CI, scripts, tests).",

@@ -4,6 +4,7 @@
 //!
 //! Loading costs a hook at most two opened conf files; token files are read only by who sends.
 
+pub mod channels;
 pub mod conf;
 pub mod defaults;
 mod derive;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use channels::Channels;
 use conf::{Conf, Lookup};
 use defaults::DEFAULTS;
 use destination::{Destination, Flags};
@@ -40,6 +42,8 @@ pub struct Settings {
     chosen_data_dir: Option<PathBuf>,
     /// The economics journal.
     pub economics_log: PathBuf,
+    /// Where session events go, and what is taken out of them.
+    pub channels: Channels,
     /// When a journal is rotated.
     pub rotation: Rotation,
     /// Where the pricing registry comes from.
@@ -56,6 +60,8 @@ pub struct Settings {
     pub economics_relay: Switch,
     /// Whether liveness records are queued and sent.
     pub liveness_relay: Switch,
+    /// Whether session events are queued and sent.
+    pub telemetry_relay: Switch,
     /// Whether hooks emit anything.
     pub enabled: bool,
     /// `DO_NOT_TRACK`: nothing leaves the machine and nothing is queued.
@@ -128,10 +134,13 @@ impl Settings {
             relay_switch(RelayKind::Economics, &lookup, env, destination.as_ref(), &mut warnings);
         let liveness_relay =
             relay_switch(RelayKind::Liveness, &lookup, env, destination.as_ref(), &mut warnings);
+        let telemetry_relay =
+            relay_switch(RelayKind::Telemetry, &lookup, env, destination.as_ref(), &mut warnings);
         let enabled = switch::of_env(env, &vars::TELEMETRY_ENABLED, &mut warnings)
             .or_else(|| switch::of_conf(lookup.conf.as_ref(), "enabled", &mut warnings));
         let foreground = switch::of_env(env, &vars::FLOW_AGENTS_TELEMETRY_FOREGROUND, &mut warnings);
         Self {
+            channels: Channels::load(env, cwd, lookup.conf.as_ref(), &mut warnings),
             rotation: Rotation::load(env, lookup.conf.as_ref(), &mut warnings),
             pricing: PricingSettings::load(env, cwd, &data_dir, lookup.conf.as_ref(), &mut warnings),
             economics_log: absolute(&vars::TELEMETRY_ECONOMICS_LOG_FILE)
@@ -158,6 +167,7 @@ impl Settings {
             destination,
             economics_relay,
             liveness_relay,
+            telemetry_relay,
             warnings,
         }
     }

@@ -1,7 +1,7 @@
 //! Switches: whether something is on, and why (DESIGN §6).
 //!
-//! For the relay an explicit conf key beats the environment both ways. With neither, the economics relay is on as soon
-//! as a Console URL resolves, and the liveness relay stays off until asked for. `DO_NOT_TRACK` beats everything.
+//! For the relay an explicit conf key beats the environment both ways. With neither, the economics relay and the
+//! relay of session events are on as soon as a Console URL resolves, and the liveness relay stays off until asked for. `DO_NOT_TRACK` beats everything.
 
 use super::conf::{Conf, Lookup};
 use super::destination::Destination;
@@ -14,6 +14,8 @@ pub enum RelayKind {
     Economics,
     /// Claims, heartbeats and releases.
     Liveness,
+    /// Session events.
+    Telemetry,
 }
 
 /// A decided switch.
@@ -49,6 +51,7 @@ pub fn relay_switch(
     let (key, var) = match kind {
         RelayKind::Economics => ("console_economics_relay", &vars::FLOW_AGENTS_CONSOLE_ECONOMICS_RELAY),
         RelayKind::Liveness => ("console_liveness_relay", &vars::FLOW_AGENTS_CONSOLE_LIVENESS_RELAY),
+        RelayKind::Telemetry => ("console_telemetry_relay", &vars::FLOW_AGENTS_CONSOLE_TELEMETRY_RELAY),
     };
     if do_not_track(env) {
         return Switch::off("DO_NOT_TRACK is set");
@@ -63,13 +66,16 @@ pub fn relay_switch(
     let endpoint = match kind {
         RelayKind::Economics => &destination.economics,
         RelayKind::Liveness => &destination.liveness,
+        RelayKind::Telemetry => &destination.telemetry,
     };
     if endpoint.is_none() {
         return Switch::off("the destination has no usable endpoint for these records");
     }
     let asked = of_conf(lookup.conf.as_ref(), key, warnings).or_else(|| of_env(env, var, warnings));
     asked.unwrap_or_else(|| match kind {
-        RelayKind::Economics => Switch { on: true, reason: "a Console is configured".into() },
+        RelayKind::Economics | RelayKind::Telemetry => {
+            Switch { on: true, reason: "a Console is configured".into() }
+        }
         RelayKind::Liveness => Switch::off("not asked for"),
     })
 }

@@ -96,7 +96,13 @@ fn ids_that_no_file_or_record_can_hold_are_recorded_all_the_same() {
             .flatten()
             .filter(|entry| entry.file_name() != ".kontourai");
         assert_eq!(outside.count(), 0, "{id}");
-        assert_eq!(std::fs::read_dir(env.data_dir().join("sessions")).unwrap().count(), 3, "{id}");
+        let files = std::fs::read_dir(env.data_dir().join("sessions")).unwrap().flatten();
+        let names: Vec<_> = files.map(|file| file.file_name().into_string().unwrap()).collect();
+        let hashed =
+            |name: &&String| name.split('.').next().unwrap().bytes().all(|byte| byte.is_ascii_hexdigit());
+        // The session's own files are named after a hash of its id; the others are the lock and the index.
+        let own: Vec<_> = names.iter().filter(hashed).map(|name| name.rsplit('.').next().unwrap()).collect();
+        assert!(own.contains(&"jsonl") && names.len() == own.len() + 2, "{id}: {names:?}");
     }
 }
 
@@ -143,15 +149,20 @@ fn a_transcript_that_cannot_be_read_leaves_usage_unknown_not_zero() {
 }
 
 #[test]
-fn other_events_and_switched_off_telemetry_leave_no_trace() {
+fn switched_off_telemetry_leaves_no_trace_and_events_of_a_run_make_no_economics() {
     let mut env = TestEnv::new();
     let mut transcript = Transcript::new(&env, SESSION);
     transcript.prompt().call("m1", "claude-opus-4-8", [1, 2, 3]);
-    for event in ["PreToolUse", "PostToolUse", "UserPromptSubmit", "Notification", "SomethingNew"] {
+    let events = ["PreToolUse", "PostToolUse", "UserPromptSubmit", "Notification", "SomethingNew"];
+    for event in events {
         env.hook(&transcript.payload(&env, event));
     }
+    assert!(env.records().is_empty());
+    std::fs::remove_dir_all(env.project().join(".kontourai")).unwrap();
     env.set("TELEMETRY_ENABLED", "false");
-    transcript.stop(&env);
+    for event in events.into_iter().chain(["Stop"]) {
+        env.hook(&transcript.payload(&env, event));
+    }
     assert!(!env.project().join(".kontourai").exists());
 }
 

@@ -10,6 +10,7 @@ mod codex;
 mod economics;
 #[cfg(test)]
 mod env;
+mod events;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]

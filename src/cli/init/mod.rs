@@ -4,7 +4,6 @@ mod wizard;
 
 use super::Context;
 use super::failure::Failure;
-use crate::hook::HOSTS;
 use crate::setup::console::{Flags, Mistake, TokenSource};
 use crate::setup::doctor::report::{Finding, Reachability, Report, Severity};
 use crate::setup::doctor::{self, Network, Reach};
@@ -161,14 +160,6 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
         apply::apply(&place, &planned)
             .map_err(|error| Failure::Failed(format!("{}: {error}", place.state.display())))?
     };
-    let silent: Vec<&str> = names.iter().copied().filter(|name| !HOSTS.contains(name)).collect();
-    if !silent.is_empty() {
-        notes.push(format!(
-            "this version records events of {} only; the hooks of {} wait",
-            HOSTS.join(", "),
-            silent.join(", ")
-        ));
-    }
     notes.extend(names.iter().filter_map(|name| hosts::next_step(name)).map(str::to_owned));
     let report = (!args.how.dry_run).then(|| doctor::examine(&place, Network { reach, timeout: PATIENCE }));
     let done = Done { place: &place, files: &files, report: report.as_ref(), notes: &notes };

@@ -170,8 +170,9 @@ fn liveness_has_its_own_switch() {
 }
 
 #[test]
-fn without_a_task_no_hook_leaves_a_trace() {
-    let env = at_noon();
+fn without_a_task_no_hook_leaves_a_claim() {
+    let mut env = at_noon();
+    env.set("TELEMETRY_ENABLED", "false");
     for event in ["PreToolUse", "PostToolUse", "UserPromptSubmit"] {
         assert_eq!(hook(&env, event), None);
     }
