@@ -22,6 +22,7 @@
 pub mod attribution;
 pub mod cli;
 pub mod economics;
+pub mod evidence;
 pub mod hook;
 pub mod hosts;
 pub mod journal;
