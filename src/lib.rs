@@ -32,4 +32,5 @@ pub mod report;
 pub mod settings;
 pub mod setup;
 pub mod sys;
+pub mod telemetry;
 pub mod usage;
