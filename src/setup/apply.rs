@@ -1,32 +1,86 @@
 //! Carrying out a plan: for each file receipt, backup and one atomic write. What cannot be written is said; the rest is.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 
+use super::hosts;
 use super::place::Place;
 use super::plan::{Planned, Role, Step, Summary};
 use super::receipt::{Entry, Former, Receipt, back_up, hash};
 use super::write;
+use crate::hosts::{HostAdapter, InstallationReceipt, PortableAsset};
 
 /// Writes what `planned` says, and returns what was done with each file.
 ///
 /// # Errors
-/// When the receipt of the place cannot be read: nothing is written then.
+/// When the receipt of the place cannot be read: nothing is written then. When what the hosts' adapters said cannot be kept.
 pub fn apply(place: &Place, planned: &[Planned]) -> io::Result<Vec<Summary>> {
     let mut receipt = Receipt::load(&place.state, &place.dest)?;
-    Ok(planned.iter().map(|file| one(place, file, &mut receipt)).collect())
+    let mut installed: BTreeMap<&str, Vec<InstallationReceipt>> = BTreeMap::new();
+    let mut done = vec![];
+    for file in planned {
+        let (summary, said) = one(place, file, &mut receipt);
+        done.push(summary);
+        if let Role::Host(host) = file.role {
+            installed.entry(host).or_default().push(said);
+        }
+    }
+    // All are taken over before it is asked whether there was news.
+    let news = installed.iter().filter(|(host, of_files)| receipt.keep(host, of_files)).count();
+    if news > 0 {
+        receipt.save(&place.state)?;
+    }
+    Ok(done)
 }
 
-fn one(place: &Place, file: &Planned, receipt: &mut Receipt) -> Summary {
+/// Does what is to be done with a file; a host's through its adapter, which is told where and how to write.
+fn one(place: &Place, file: &Planned, receipt: &mut Receipt) -> (Summary, InstallationReceipt) {
+    let host = file.role.name();
+    let receipt = RefCell::new(receipt);
+    let written = RefCell::new(Ok(None));
+    let resolve = |asset: &PortableAsset| {
+        let planned = file.asset.as_ref() == Some(asset);
+        Ok(planned.then(|| file.path.to_string_lossy().into_owned()))
+    };
+    // The asset's content was merged into the file's when all was planned: nothing is written before that.
+    let write = |_target: &str, _content: &str| {
+        let done = carry_out(place, file, &mut receipt.borrow_mut());
+        let told = done.as_ref().map(drop).map_err(|error| io::Error::from(error.kind()).into());
+        *written.borrow_mut() = done;
+        told
+    };
+    let said = match hosts::adapter(host, Box::new(resolve), Box::new(write)) {
+        Some(adapter) => match adapter.install(file.asset.as_slice()) {
+            Ok(said) => said,
+            Err(stopped) => *stopped.receipt,
+        },
+        None => {
+            *written.borrow_mut() = carry_out(place, file, &mut receipt.borrow_mut());
+            InstallationReceipt::of(host)
+        }
+    };
     let mut summary = file.summary();
-    let Step::Write(bytes, mode) = &file.step else { return summary };
-    match write_one(place, file, bytes, *mode, receipt) {
+    match written.into_inner() {
         Ok(backup) => summary.backup = backup,
         Err(error) => {
             summary.action = "refused";
             summary.reason = Some(format!("it cannot be written: {error}"));
         }
     }
-    summary
+    if let Some(skipped) = said.skipped.first() {
+        summary.action = "unchanged";
+        summary.reason = Some(format!("{host} takes no {}: {}", skipped.kind, skipped.reason));
+    }
+    (summary, said)
+}
+
+fn carry_out(place: &Place, file: &Planned, receipt: &mut Receipt) -> io::Result<Option<PathBuf>> {
+    match &file.step {
+        Step::Write(bytes, mode) => write_one(place, file, bytes, *mode, receipt),
+        Step::Keep | Step::Leave(_) | Step::Refuse(_) => Ok(None),
+    }
 }
 
 fn write_one(
@@ -35,7 +89,7 @@ fn write_one(
     bytes: &[u8],
     mode: u32,
     receipt: &mut Receipt,
-) -> io::Result<Option<std::path::PathBuf>> {
+) -> io::Result<Option<PathBuf>> {
     let folder = file.path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let mut dirs = write::create_dirs(folder)?;
     let known = receipt.of(&file.path);
