@@ -10,7 +10,9 @@ use super::place::Place;
 use super::plan::{Planned, Role, Step, Summary};
 use super::receipt::{Entry, Former, Receipt, back_up, hash};
 use super::write;
-use crate::hosts::{HostAdapter, InstallationReceipt, PortableAsset};
+use crate::hosts::{
+    HostAdapter, InstallationReceipt, ManifestHarness, PortableAsset, ResolveTarget, WriteTarget,
+};
 
 /// Writes what `planned` says, and returns what was done with each file.
 ///
@@ -21,7 +23,8 @@ pub fn apply(place: &Place, planned: &[Planned]) -> io::Result<Vec<Summary>> {
     let mut installed: BTreeMap<&str, Vec<InstallationReceipt>> = BTreeMap::new();
     let mut done = vec![];
     for file in planned {
-        let (summary, said) = one(place, file, &mut receipt);
+        let bind: &Bind<'_> = &|resolve, write| hosts::adapter(file.role.name(), resolve, write);
+        let (summary, said) = one(place, file, &mut receipt, bind);
         done.push(summary);
         if let Role::Host(host) = file.role {
             installed.entry(host).or_default().push(said);
@@ -35,8 +38,16 @@ pub fn apply(place: &Place, planned: &[Planned]) -> io::Result<Vec<Summary>> {
     Ok(done)
 }
 
+/// The adapter with bindings, where the file is a host's.
+type Bind<'b> = dyn for<'a> Fn(ResolveTarget<'a>, WriteTarget<'a>) -> Option<ManifestHarness<'a>> + 'b;
+
 /// Does what is to be done with a file; a host's through its adapter, which is told where and how to write.
-fn one(place: &Place, file: &Planned, receipt: &mut Receipt) -> (Summary, InstallationReceipt) {
+fn one(
+    place: &Place,
+    file: &Planned,
+    receipt: &mut Receipt,
+    bind: &Bind<'_>,
+) -> (Summary, InstallationReceipt) {
     let host = file.role.name();
     let receipt = RefCell::new(receipt);
     let written = RefCell::new(Ok(None));
@@ -51,7 +62,7 @@ fn one(place: &Place, file: &Planned, receipt: &mut Receipt) -> (Summary, Instal
         *written.borrow_mut() = done;
         told
     };
-    let said = match hosts::adapter(host, Box::new(resolve), Box::new(write)) {
+    let said = match bind(Box::new(resolve), Box::new(write)) {
         Some(adapter) => match adapter.install(file.asset.as_slice()) {
             Ok(said) => said,
             Err(stopped) => *stopped.receipt,
@@ -132,4 +143,39 @@ fn write_one(
     receipt.save(&place.state)?;
     write::replace(&file.path, bytes, mode)?;
     Ok(previous)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts::{AssetKind, Fidelity, HostCapabilities, PerKind};
+    use crate::settings::env::Env;
+    use crate::setup::plan;
+
+    #[test]
+    fn a_host_that_takes_no_hooks_is_given_none_and_the_summary_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let env = Env::from_pairs([("HOME", root.to_str().unwrap())]);
+        let place = Place::find(&env, &root, Some(&root), false).unwrap();
+        let [file] = &plan::hosts(&place, &["pi"])[..] else { panic!("pi has one file") };
+        let install = PerKind::of(|kind| match kind {
+            AssetKind::Hook => Fidelity::Unavailable.into(),
+            _ => Fidelity::Native.into(),
+        });
+        let declared = HostCapabilities { install, ..HostCapabilities::default() };
+        let bind: &Bind<'_> =
+            &|resolve, write| Some(ManifestHarness::new("pi", declared.clone(), resolve, write));
+        let mut receipt = Receipt::load(&place.state, &place.dest).unwrap();
+        let (summary, said) = one(&place, file, &mut receipt, bind);
+        assert_eq!(
+            (summary.action, summary.reason.as_deref()),
+            ("unchanged", Some("pi takes no hook: unsupported"))
+        );
+        assert_eq!((said.installed.len(), said.skipped.len(), receipt.files.len()), (0, 1, 0));
+        assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
+        // It is kept, once, and it is no installation.
+        assert!(receipt.keep("pi", std::slice::from_ref(&said)) && !receipt.keep("pi", &[said]));
+        assert!(receipt.hosts[0].installed.is_empty());
+    }
 }

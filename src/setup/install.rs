@@ -13,17 +13,22 @@ use std::path::PathBuf;
 
 use super::command;
 use super::hosts::{self, Target};
+use super::json::Refusal;
 use super::place::{Place, Scope};
 use super::plan::{self, MAX_BYTES};
 use super::receipt::Receipt;
 use crate::hosts::{AssetKind, Drift, InstallationReceipt, PortableAsset};
 use crate::sys::files;
 
-/// The asset that `target` holds once its file has `text`; `None` where that holds nothing of ours.
-pub(super) fn asset(target: &Target, text: &str) -> Option<PortableAsset> {
-    let content = target.content(text).ok()??;
+/// The asset that `target` holds once its file has `text`.
+///
+/// # Errors
+/// When nothing of ours can be found again in `text`.
+pub(super) fn asset(target: &Target, text: &str) -> Result<PortableAsset, Refusal> {
+    let content = target.content(text)?;
+    let content = content.ok_or_else(|| Refusal("its layout is too unusual to edit safely".to_owned()))?;
     let target_hint = Some(target.path.to_string_lossy().into_owned());
-    Some(PortableAsset { id: target.id.clone(), kind: AssetKind::Hook, content, target_hint })
+    Ok(PortableAsset { id: target.id.clone(), kind: AssetKind::Hook, content, target_hint })
 }
 
 /// What differs from `receipt` in this place.
@@ -97,9 +102,9 @@ pub fn verify(here: &Place, host: &str) -> Result<(), String> {
             Some(drift) => Err(format!("{}; first: {}", said(place, host, drift), again(place, host))),
         };
     }
-    let where_to = here.dest.display();
     Err(format!(
-        "nothing is installed in it, neither in {where_to} nor for all projects; first: {}",
+        "tally init installed nothing in it, neither in {} nor for all projects; first: {}",
+        here.dest.display(),
         again(here, host)
     ))
 }

@@ -140,7 +140,7 @@ fn host_file(place: &Place, target: &Target) -> Result<Planned, String> {
     let text = text.map_err(|_| "it is not UTF-8 text; convert it first".to_owned())?;
     let after = target.merge(text).map_err(|refusal| refusal.0)?;
     let own = text.and_then(|text| target.unmerge(text).ok().flatten()).flatten();
-    let asset = install::asset(target, &after);
+    let asset = Some(install::asset(target, &after).map_err(|refusal| refusal.0)?);
     let step = if text == Some(after.as_str()) { Step::Keep } else { Step::Write(after.into_bytes(), mode) };
     let own = own.map(String::into_bytes);
     Ok(Planned { role: Role::Host(target.host), shown: target.path.clone(), path, before, own, step, asset })

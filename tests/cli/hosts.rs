@@ -241,7 +241,7 @@ fn host_bound_evidence_is_earned() {
         (&["--host", "strands"], "strands", "1.0", 1, "strands"),
         (&[], "kiro-cli", "2.13.0", 2, "--host"),
         (&["--host", "kiro", "--host", "pi"], "kiro-cli", "2.13.0", 2, "--host"),
-        (&["--host", "pi"], "pi", "0.80.6", 1, "nothing is installed"),
+        (&["--host", "pi"], "pi", "0.80.6", 1, "installed nothing"),
     ] {
         let refused = bound(host, id, version);
         assert_eq!(refused.status.code(), Some(code), "{refused:?}");

@@ -191,6 +191,35 @@ fn a_receipt_from_before_the_adapters_is_completed_by_the_next_init() {
 }
 
 #[test]
+fn entries_that_are_already_there_are_vouched_for_and_leave_no_trace() {
+    let env = TestEnv::new();
+    init(&env, &["--host", "claude-code"], 0);
+    let by_hand = read(&settings(&env));
+    assert_eq!(env.run(&["uninstall", "--yes"]).status.code(), Some(0));
+    put(&settings(&env), &by_hand);
+    let home = tree(&env.home());
+    init(&env, &["--host", "claude-code"], 0);
+    assert_eq!(receipts(&env)[0]["installed"].as_array().unwrap().len(), 1);
+    let dry = env.run(&["uninstall", "--yes", "--dry-run"]);
+    assert_eq!((dry.status.code(), receipts(&env).len()), (Some(0), 1));
+    assert_eq!(env.run(&["uninstall", "--yes"]).status.code(), Some(0));
+    assert_eq!(tree(&env.home()), home);
+}
+
+#[test]
+fn a_receipt_that_cannot_be_read_is_said() {
+    let env = TestEnv::new();
+    init(&env, &["--host", "claude-code"], 0);
+    put(&receipt_file(&env), "{");
+    let report = json(&env.run(&["doctor", "--json"]), "doctor.schema.json");
+    let findings = report["findings"].as_array().unwrap();
+    let finding = findings.iter().find(|finding| finding["id"] == "receipt-unreadable").unwrap();
+    assert_eq!(finding["severity"], "warning");
+    assert!(finding["fix"].as_str().unwrap().contains("tally/setup/"), "{finding}");
+    assert_eq!(report["hooks"][0]["verified"], Value::Null);
+}
+
+#[test]
 fn a_host_that_is_taken_out_leaves_no_receipt_and_one_that_cannot_be_keeps_it() {
     let env = TestEnv::new();
     init(&env, &HOSTS, 0);
