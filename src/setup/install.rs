@@ -72,7 +72,7 @@ pub(super) fn real(target: &Target) -> PathBuf {
 pub fn said(place: &Place, host: &str, drift: &Drift) -> String {
     let target = target(place, host, &drift.installed.id);
     let file = target.map(|target| format!(", in {}", target.path.display())).unwrap_or_default();
-    format!("{host}: {drift}{file}")
+    format!("{drift}{file}")
 }
 
 /// The command that installs the hooks of `host` in this place.

@@ -89,7 +89,7 @@ impl Installed {
         for receipt in self.hosts.iter().filter(|receipt| receipt.host_id == host) {
             verified.extend(receipt.installed.iter().map(|one| (one.id.clone(), true)));
             for drift in install::drift(&self.place, receipt) {
-                let said = install::said(&self.place, host, &drift);
+                let said = format!("{host}: {}", install::said(&self.place, host, &drift));
                 findings.push(Finding::warning("hooks-drifted", said, install::again(&self.place, host)));
                 verified.insert(drift.installed.id, false);
             }
