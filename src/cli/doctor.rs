@@ -76,7 +76,9 @@ fn print(report: &Report, context: &mut Context<'_>) -> io::Result<()> {
     for hook in &report.hooks {
         let seen = hook.last_event_at.as_deref().unwrap_or("never");
         let current = if hook.current { "" } else { ", outdated" };
-        writeln!(out, "  hooks       {} in {}{current}; last event: {seen}", hook.host, hook.file.display())?;
+        let drifted = if hook.verified == Some(false) { ", not as installed" } else { "" };
+        let file = hook.file.display();
+        writeln!(out, "  hooks       {} in {file}{current}{drifted}; last event: {seen}", hook.host)?;
     }
     if let Some(outbox) = &report.outbox {
         writeln!(

@@ -7,6 +7,8 @@ use crate::hosts::{
     self, BindingError, EvidenceInput, EvidenceScope, HostCapabilities, LifecycleEvent, LifecycleOutcome,
     NormalizedCapabilities, Phase, Profile, Shape, normalize,
 };
+use crate::setup;
+use crate::setup::place::Place;
 use crate::sys::files;
 use clap::Subcommand;
 use serde::Serialize;
@@ -56,7 +58,7 @@ struct Report {
     /// Only this host; may be repeated.
     #[arg(long = "host", value_name = "H")]
     hosts: Vec<String>,
-    /// What is proven: adapter-contract, or host-bound with files that are really written and read back.
+    /// What is proven: adapter-contract; or host-bound, where hooks are installed and are what their receipt says.
     #[arg(long, value_name = "SCOPE", default_value = "adapter-contract")]
     scope: String,
     /// The id of the real host; for --scope host-bound.
@@ -91,7 +93,7 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
             let host = host.as_deref().map(known).transpose()?;
             answer_lines(out, &|line| project(line, host.as_ref()))?;
         }
-        Command::Report(args) => report(args, out)?,
+        Command::Report(args) => report(args, context)?,
         Command::Parse { file } => {
             let refused = |why: String| Failure::Failed(format!("{}: {why}", file.display()));
             let bytes = files::read_bounded(file, MAX_INPUT).map_err(|error| refused(error.to_string()))?;
@@ -198,7 +200,7 @@ fn project(line: &Value, fallback: Option<&Profile>) -> Result<String, String> {
     Ok(line_of(&hosts::project(&capabilities, &event, outcome)))
 }
 
-fn report(args: &Report, out: &mut dyn Write) -> Result<(), Failure> {
+fn report(args: &Report, context: &mut Context<'_>) -> Result<(), Failure> {
     let usage = |why: &str| Err(Failure::Usage(why.to_owned()));
     for host in &args.hosts {
         known(host)?;
@@ -209,7 +211,7 @@ fn report(args: &Report, out: &mut dyn Write) -> Result<(), Failure> {
     let report = match (EvidenceScope::parse(&args.scope), &args.host_id, &args.host_version) {
         (None, ..) => return usage("--scope is adapter-contract or host-bound"),
         (Some(EvidenceScope::HostBound), Some(id), Some(version)) => match profiles.as_slice() {
-            [profile] => host_bound(profile, id, version)?,
+            [profile] => host_bound(profile, id, version, context)?,
             _ => return usage("--scope host-bound is about one host: name it with --host"),
         },
         (Some(EvidenceScope::AdapterContract), None, None) => {
@@ -222,23 +224,29 @@ fn report(args: &Report, out: &mut dyn Write) -> Result<(), Failure> {
         _ => return usage("--scope host-bound goes with --host-id and --host-version, and they with it"),
     };
     let text = if args.matrix { hosts::render_matrix(&report) } else { hosts::serialize(&report) };
-    Ok(write!(out, "{text}")?)
+    Ok(write!(context.out, "{text}")?)
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Evidence from bindings that write files, in a scratch folder, and read them back. A framework's bindings are in the
-/// program that runs it, so its evidence is made there.
-fn host_bound(profile: &Profile, id: &str, version: &str) -> Result<hosts::ConformanceReport, Failure> {
-    if profile.shape == Shape::InProcess {
-        let why = "its bindings are in the program that runs it: make the evidence there, with the library";
-        return Err(Failure::Failed(format!("no host-bound evidence of {}: {why}", profile.id)));
-    }
+/// What a reader of host-bound evidence must know of its bindings.
+const PROBED_APART: &str = "hooks are installed in the host and hash to their receipt; assets of probes are written to a \
+                            scratch folder and read back, not given to the host";
+
+/// Evidence about a host in which hooks are installed that are what their receipt says. Its adapter is the one that
+/// installed them; what the probes install goes to a scratch folder, because a host's files are the user's. A framework's
+/// bindings are in the program that runs it, so its evidence is made there.
+fn host_bound(
+    profile: &Profile,
+    id: &str,
+    version: &str,
+    context: &Context<'_>,
+) -> Result<hosts::ConformanceReport, Failure> {
+    let refused = |why: &str| Failure::Failed(format!("no host-bound evidence of {}: {why}", profile.id));
     let root = std::env::temp_dir().join(format!("tally-hosts-{}", std::process::id()));
     let place = root.clone();
-    let adapter = hosts::ManifestHarness::new(
+    let adapter = setup::hosts::adapter(
         &profile.id,
-        profile.capabilities.clone(),
         Box::new(move |asset| {
             let target = place.join(asset.kind.as_str()).join(&asset.id);
             target
@@ -249,8 +257,13 @@ fn host_bound(profile: &Profile, id: &str, version: &str) -> Result<hosts::Confo
         }),
         Box::new(|target, content| write_back(Path::new(target), content)),
     );
+    let why = "its bindings are in the program that runs it: make the evidence there, with the library";
+    let adapter = adapter.ok_or_else(|| refused(why))?;
+    let here = Place::find(context.env, context.cwd, None, false).map_err(|nowhere| refused(&nowhere.0))?;
+    setup::install::verify(&here, &profile.id).map_err(|why| refused(&why))?;
     let input = EvidenceInput::of(&adapter, VERSION)
         .limited_by(profile.limitations.iter().cloned())
+        .limited_by([PROBED_APART.to_owned()])
         .bound_to(id, version)
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let report = hosts::create_conformance_report(&[input]);

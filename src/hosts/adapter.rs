@@ -262,8 +262,7 @@ impl Core {
         assets: &[PortableAsset],
         place: Place<'_>,
     ) -> Result<InstallationReceipt, InstallError> {
-        let host_id = self.id.clone();
-        let mut receipt = InstallationReceipt { host_id, installed: vec![], skipped: vec![], stopped: None };
+        let mut receipt = InstallationReceipt::of(&self.id);
         for asset in assets {
             let (id, kind) = (asset.id.clone(), asset.kind);
             match place(asset, self.capabilities.install.get(kind).is_unavailable()) {

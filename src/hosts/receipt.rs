@@ -116,6 +116,18 @@ pub enum DriftKind {
 }
 
 impl InstallationReceipt {
+    /// The receipt of a host in which nothing was done yet.
+    #[must_use]
+    pub fn of(host_id: &str) -> Self {
+        Self { host_id: host_id.to_owned(), installed: vec![], skipped: vec![], stopped: None }
+    }
+
+    /// Whether no asset was installed and none skipped.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.installed.is_empty() && self.skipped.is_empty()
+    }
+
     /// Hashes again what was installed. `read` gives the content that an asset has now, `None` if it is gone: the receipt
     /// does not know where assets went.
     #[must_use]

@@ -8,6 +8,7 @@
 //!          plan      every file: what it holds, what it will hold      reads
 //!              ▼
 //!          apply     receipt, backup, one atomic write per file        writes
+//!          install   the hosts' adapters' receipts, hashed again       reads
 //!              ▼
 //!          doctor    what is there, and what the Console says of it    reads, asks
 //! ```
@@ -24,6 +25,7 @@ pub mod conf;
 pub mod console;
 pub mod doctor;
 pub mod hosts;
+pub mod install;
 pub mod json;
 pub mod place;
 pub mod plan;

@@ -21,6 +21,9 @@ pub enum Scope {
     UserGlobal,
 }
 
+/// The name of the state folder of the user's home; those of workspaces are hashes.
+const GLOBAL: &str = "global";
+
 /// A place for a set-up.
 #[derive(Debug, Clone)]
 pub struct Place {
@@ -65,7 +68,7 @@ impl Place {
         let state_home = workspace::state_home(env.path(&vars::XDG_STATE_HOME), Some(&home));
         let state_home = state_home.unwrap_or_else(|| home.join(".local/state")).join("tally/setup");
         if global {
-            let (conf, state) = (home.join(".flow-agents").join(FILE_NAME), state_home.join("global"));
+            let (conf, state) = (home.join(".flow-agents").join(FILE_NAME), state_home.join(GLOBAL));
             let (dest, env) = (home.clone(), env.clone());
             let scope = Scope::UserGlobal;
             return Ok(Self { scope, dest, conf, home, repository: None, state, program, env });
@@ -109,6 +112,7 @@ impl Place {
             dest: self.home.clone(),
             conf: self.home.join(".flow-agents").join(FILE_NAME),
             repository: None,
+            state: self.state.with_file_name(GLOBAL),
             ..self.clone()
         }
     }

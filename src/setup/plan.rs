@@ -8,8 +8,10 @@ use serde::Serialize;
 use super::conf;
 use super::console::{Change, Mistake};
 use super::hosts::{self, Target};
+use super::install;
 use super::place::{Place, Scope};
 use super::write::{PRIVATE, is_own, mode_of};
+use crate::hosts::PortableAsset;
 use crate::settings::conf::{Conf, ConfError, FILE_NAME};
 use crate::settings::destination::Destination;
 use crate::sys::files;
@@ -43,6 +45,8 @@ pub struct Planned {
     pub own: Option<Vec<u8>>,
     /// What is to be done.
     pub step: Step,
+    /// What is ours in it then, for the host's adapter; `None` for files of no host, and where nothing is to be there.
+    pub asset: Option<PortableAsset>,
 }
 
 /// What is to be done with a file.
@@ -102,7 +106,7 @@ impl Planned {
     /// A file that is not written.
     fn not(role: Role, path: &Path, step: Step) -> Self {
         let (shown, path) = (path.to_path_buf(), path.to_path_buf());
-        Self { role, shown, path, before: None, own: None, step }
+        Self { role, shown, path, before: None, own: None, step, asset: None }
     }
 }
 
@@ -122,17 +126,13 @@ pub fn hosts(place: &Place, names: &[&str]) -> Vec<Planned> {
 
 fn host(place: &Place, target: &Target) -> Planned {
     let role = Role::Host(target.host);
-    match host_step(place, target) {
-        Ok((path, before, own, step)) => {
-            Planned { role, shown: target.path.clone(), path, before, own, step }
-        }
+    match host_file(place, target) {
+        Ok(planned) => planned,
         Err(reason) => Planned::not(role, &target.path, Step::Refuse(reason)),
     }
 }
 
-type Edit = (PathBuf, Option<Vec<u8>>, Option<Vec<u8>>, Step);
-
-fn host_step(place: &Place, target: &Target) -> Result<Edit, String> {
+fn host_file(place: &Place, target: &Target) -> Result<Planned, String> {
     let bound = (place.scope == Scope::Workspace).then_some(place.dest.as_path());
     let path = real(&target.path, bound)?;
     let (before, mode) = read(&path)?;
@@ -140,8 +140,10 @@ fn host_step(place: &Place, target: &Target) -> Result<Edit, String> {
     let text = text.map_err(|_| "it is not UTF-8 text; convert it first".to_owned())?;
     let after = target.merge(text).map_err(|refusal| refusal.0)?;
     let own = text.and_then(|text| target.unmerge(text).ok().flatten()).flatten();
+    let asset = Some(install::asset(target, &after).map_err(|refusal| refusal.0)?);
     let step = if text == Some(after.as_str()) { Step::Keep } else { Step::Write(after.into_bytes(), mode) };
-    Ok((path, before, own.map(String::into_bytes), step))
+    let own = own.map(String::into_bytes);
+    Ok(Planned { role: Role::Host(target.host), shown: target.path.clone(), path, before, own, step, asset })
 }
 
 /// Where `path` really is. A link is followed only to a file of the user, and with `bound` only to one below it: a cloned
@@ -237,9 +239,7 @@ pub fn is_open(path: &Path) -> bool {
 pub fn conf(place: &Place, change: &Change) -> Vec<Planned> {
     let path = &place.conf;
     let planned = match conf_step(place, change) {
-        Ok((before, step)) => {
-            Planned { role: Role::Conf, shown: path.clone(), path: path.clone(), before, own: None, step }
-        }
+        Ok((before, step)) => Planned { before, ..Planned::not(Role::Conf, path, step) },
         Err(reason) => Planned::not(Role::Conf, path, Step::Refuse(reason)),
     };
     let ignore = matches!(planned.step, Step::Write(..) | Step::Keep) && place.scope == Scope::Workspace;
@@ -307,7 +307,7 @@ fn ignore_file(conf: &Path) -> Planned {
                 let added = if before.is_some() { format!("/{FILE_NAME}*\n") } else { lines };
                 Step::Write(format!("{text}{gap}{added}").into_bytes(), mode)
             };
-            Planned { role: Role::Ignore, shown: path.clone(), path, before, own: None, step }
+            Planned { before, ..Planned::not(Role::Ignore, &path, step) }
         }
         Err(reason) => Planned::not(Role::Ignore, &path, Step::Refuse(reason)),
     }

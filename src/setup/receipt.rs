@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! ${XDG_STATE_HOME:-~/.local/state}/tally/setup/<place>/
-//!   receipt.json        {"version":1, "dest":…, "files":[{"role","path","mode","before","after","backup","dirs"}]}
+//!   receipt.json        {"version":1, "dest":…, "files":[{"role","path","mode","before","after","backup","dirs"}],
+//!                        "hosts":[{"hostId","installed","skipped"}]}
 //!   backups/<n>-<name>.before-tally   what a host's file held before we first wrote it
 //!   backups/<n>-<name>.previous       what it held before we last wrote it
 //! <conf>.before-tally, <conf>.previous   the same of the conf: beside it, because it may hold a token
 //! ```
 //!
 //! 1. The receipt is written before the files: a kill in between leaves entries whose file is still as before.
-//! 2. `before` and `after` are SHA-256 in hexadecimal; `before` is null for a file that was not there.
+//! 2. `hosts` are the receipts of the hosts' adapters (`schemas/install-receipt.schema.json`), kept after the files were
+//!    written: a kill in between leaves files that nothing is said of until the next `tally init`.
+//! 3. `before` and `after` are SHA-256 in hexadecimal; `before` is null for a file that was not there.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +22,7 @@ use sha2::{Digest, Sha256};
 
 use super::plan::Role;
 use super::write::{self, PRIVATE};
+use crate::hosts::InstallationReceipt;
 use crate::sys::files;
 use crate::sys::hex::hex;
 
@@ -33,6 +37,9 @@ pub struct Receipt {
     dest: PathBuf,
     /// The files that we wrote.
     pub files: Vec<Entry>,
+    /// What was installed in each host, as its adapter said.
+    #[serde(default)]
+    pub hosts: Vec<InstallationReceipt>,
 }
 
 /// A file that we wrote.
@@ -68,7 +75,7 @@ impl Receipt {
     pub fn load(state: &Path, dest: &Path) -> io::Result<Self> {
         let path = state.join("receipt.json");
         let Some(bytes) = files::read_bounded(&path, MAX_BYTES)? else {
-            return Ok(Self { version: VERSION, dest: dest.to_path_buf(), files: vec![] });
+            return Ok(Self { version: VERSION, dest: dest.to_path_buf(), files: vec![], hosts: vec![] });
         };
         let receipt: Self = serde_json::from_slice(&bytes)?;
         if receipt.version > VERSION {
@@ -83,7 +90,7 @@ impl Receipt {
     /// # Errors
     /// When it cannot be written.
     pub fn save(&self, state: &Path) -> io::Result<()> {
-        if self.files.is_empty() {
+        if self.files.is_empty() && self.hosts.is_empty() {
             return match std::fs::remove_dir_all(state) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
@@ -104,6 +111,31 @@ impl Receipt {
     pub fn put(&mut self, entry: Entry) {
         self.files.retain(|known| known.path != entry.path);
         self.files.push(entry);
+    }
+
+    /// Takes over what a host's adapter said of its files, one receipt each; returns whether that is news. Where a file was
+    /// not written, what is known of the host's others still holds.
+    pub fn keep(&mut self, host: &str, of_files: &[InstallationReceipt]) -> bool {
+        let place = self.hosts.iter().position(|kept| kept.host_id == host);
+        let known = place.and_then(|at| self.hosts.get(at));
+        let mut kept = InstallationReceipt::of(host);
+        if let Some(known) = known
+            && of_files.iter().any(InstallationReceipt::is_empty)
+        {
+            let anew = |id: &str| of_files.iter().flat_map(|new| &new.installed).any(|new| new.id == id);
+            kept.installed.extend(known.installed.iter().filter(|old| !anew(&old.id)).cloned());
+        }
+        for new in of_files {
+            kept.installed.extend(new.installed.iter().cloned());
+            kept.skipped.extend(new.skipped.iter().cloned());
+        }
+        let news = known.map_or(!kept.is_empty(), |known| *known != kept);
+        match place.and_then(|at| self.hosts.get_mut(at)) {
+            Some(known) => *known = kept,
+            None if news => self.hosts.push(kept),
+            None => {}
+        }
+        news
     }
 }
 

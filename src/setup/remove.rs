@@ -12,7 +12,7 @@ use super::hosts::{self, Target};
 use super::place::Place;
 use super::plan::{MAX_BYTES, real};
 use super::receipt::{Entry, Receipt, forget_beside, hash};
-use super::{conf, write};
+use super::{conf, install, write};
 use crate::sys::files;
 
 /// What happens, or would happen, to a file.
@@ -71,6 +71,7 @@ pub fn remove(place: &Place, request: &Request<'_>) -> io::Result<Vec<Removal>> 
         }
     }
     if !request.dry_run {
+        install::forget(place, &mut receipt, |host| request.covers(host));
         receipt.save(&place.state)?;
     }
     Ok(done)

@@ -8,7 +8,7 @@ use ::toml::Table;
 use ::toml::Value;
 
 use super::command;
-use super::json::{Refusal, Wanted};
+use super::json::{self, Refusal, Wanted};
 
 const OPEN: &str = "# >>> tally: written by `tally init`, taken away by `tally uninstall`";
 const CLOSE: &str = "# <<< tally";
@@ -90,6 +90,15 @@ pub(super) fn ours(text: &str, host: &str) -> Result<Vec<(String, String)>, Refu
     let mut found = commands(&parse(text)?);
     found.retain(|(_, command)| command::is_ours(command, host));
     Ok(found)
+}
+
+/// What of the file is ours, in one spelling whatever its layout; `None` where nothing is.
+///
+/// # Errors
+/// When it is no TOML.
+pub(super) fn content(text: &str, wanted: &Wanted<'_>) -> Result<Option<String>, Refusal> {
+    let document = serde_json::to_value(parse(text)?).map_err(|error| Refusal(error.to_string()))?;
+    Ok(json::content_of(&document, wanted))
 }
 
 fn parse(text: &str) -> Result<Table, Refusal> {

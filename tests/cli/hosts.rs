@@ -1,6 +1,7 @@
 //! What hosts can do, asked from any language: lines in, lines out.
 
 use crate::env::{TestEnv, fixture};
+use crate::setup::{init, tree};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -213,10 +214,24 @@ fn host_bound_evidence_is_earned() {
         let args = ["hosts", "report", "--scope", "host-bound", "--host-id", id, "--host-version", version];
         env.run(&[&args, host].concat())
     };
+    // With nothing installed there is nothing to be evidence of, and the way to it is said.
+    let refused = bound(&["--host", "kiro"], "kiro-cli", "2.13.0");
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(1), 0), "{refused:?}");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("no host-bound evidence of kiro") && said.contains("tally init --yes"), "{said}");
+    init(&env, &["--host", "kiro"], 0);
+
+    let before = (tree(&env.project()), tree(&env.home()));
     let report: Value = serde_json::from_str(&out(bound(&["--host", "kiro"], "kiro-cli", "2.13.0"))).unwrap();
+    assert_eq!(
+        (tree(&env.project()), tree(&env.home())),
+        before,
+        "evidence is made without an edit of a host"
+    );
     let entry = &report["adapters"][0];
     assert_eq!((&entry["evidenceScope"], &entry["hostVersion"]), (&json!("host-bound"), &json!("2.13.0")));
     assert!(entry["results"].as_array().unwrap().iter().all(|result| result["status"] == "pass"));
+    assert!(entry["limitations"].to_string().contains("not given to the host"), "{entry:#}");
     assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0, "nothing is left behind");
 
     for (host, id, version, code, named) in [
@@ -226,6 +241,7 @@ fn host_bound_evidence_is_earned() {
         (&["--host", "strands"], "strands", "1.0", 1, "strands"),
         (&[], "kiro-cli", "2.13.0", 2, "--host"),
         (&["--host", "kiro", "--host", "pi"], "kiro-cli", "2.13.0", 2, "--host"),
+        (&["--host", "pi"], "pi", "0.80.6", 1, "installed nothing"),
     ] {
         let refused = bound(host, id, version);
         assert_eq!(refused.status.code(), Some(code), "{refused:?}");
@@ -260,6 +276,30 @@ fn host_bound_evidence_is_earned() {
     assert_eq!(failed, ["install-fidelity", "secret-free-install-receipt"]);
     assert!(schema(include_str!("../../schemas/host-conformance.schema.json")).is_valid(&report));
     assert!(!report.to_string().contains("/dev/null"));
+}
+
+#[test]
+fn host_bound_evidence_ends_where_what_is_installed_is_not_what_was_installed() {
+    let env = TestEnv::new();
+    let bound = || {
+        let args = ["hosts", "report", "--scope", "host-bound", "--host-id", "claude-code-cli"];
+        env.run(&[&args[..], &["--host-version", "2.1.0", "--host", "claude-code"]].concat())
+    };
+    // What is installed for all projects holds in each.
+    init(&env, &["--global", "--host", "claude-code"], 0);
+    assert_eq!(bound().status.code(), Some(0));
+    // What is installed here holds here.
+    init(&env, &["--host", "claude-code"], 0);
+    let settings = env.project().join(".claude/settings.json");
+    let text = std::fs::read_to_string(&settings).unwrap();
+    std::fs::write(&settings, text.replacen("15", "1", 1)).unwrap();
+    let refused = bound();
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(1), 0), "{refused:?}");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    let file = settings.to_str().unwrap();
+    assert!(said.contains("changed since it was installed") && said.contains(file), "{said}");
+    init(&env, &["--host", "claude-code"], 0);
+    assert_eq!(bound().status.code(), Some(0), "what the message says to do helps");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod console;
 mod doctor;
 mod hostile;
 mod init;
+mod receipts;
 mod tenants;
 mod uninstall;
 

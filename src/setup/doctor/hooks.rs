@@ -1,13 +1,16 @@
-//! Whether hosts call us: which of their files do, whether as this program would write them, and when they last did.
+//! Whether hosts call us: which of their files do, whether as this program would write them, whether as they were
+//! installed, and when they last did.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use super::report::{Finding, HookReport};
+use crate::hosts::InstallationReceipt;
 use crate::setup::hosts::{self, Target};
 use crate::setup::place::{Place, Scope};
-use crate::setup::{command, plan};
+use crate::setup::receipt::Receipt;
+use crate::setup::{command, install, plan};
 use crate::sys::{clock, files};
 
 /// Session files that are looked at, the newest first.
@@ -19,15 +22,16 @@ const TAIL: u64 = 256 * 1024;
 pub(super) fn look(place: &Place, data_dir: &Path) -> (Vec<HookReport>, Vec<Finding>) {
     let seen = last_events(data_dir);
     let (mut reports, mut findings) = (vec![], vec![]);
-    let mut places = vec![place.clone()];
+    let mut places = vec![Installed::at(place.clone(), &mut findings)];
     if place.scope == Scope::Workspace && place.dest != place.home {
-        places.push(place.global());
+        places.push(Installed::at(place.global(), &mut findings));
     }
     for host in hosts::NAMES {
         let mut calling = vec![];
         for at in &places {
-            for target in hosts::candidates(host, at) {
-                let (report, found) = one(at, &target, seen.get(host));
+            let verified = at.verify(host, &mut findings);
+            for target in hosts::candidates(host, &at.place) {
+                let (report, found) = one(&at.place, &target, &verified, seen.get(host));
                 if report.installed {
                     calling.push(report.file.display().to_string());
                     reports.push(report);
@@ -58,9 +62,49 @@ pub(super) fn look(place: &Place, data_dir: &Path) -> (Vec<HookReport>, Vec<Find
     (reports, findings)
 }
 
-fn one(place: &Place, target: &Target, seen: Option<&i64>) -> (HookReport, Option<Finding>) {
-    let path = plan::real(&target.path, None).unwrap_or_else(|_| target.path.clone());
-    let text = files::read_bounded(&path, plan::MAX_BYTES).ok().flatten();
+/// A place, and what was installed there.
+struct Installed {
+    place: Place,
+    hosts: Vec<InstallationReceipt>,
+}
+
+/// By an asset's id, whether it is what was installed.
+type Verified = BTreeMap<String, bool>;
+
+impl Installed {
+    fn at(place: Place, findings: &mut Vec<Finding>) -> Self {
+        let hosts = Receipt::load(&place.state, &place.dest).map(|receipt| receipt.hosts);
+        let hosts = hosts.unwrap_or_else(|error| {
+            let said = format!("what was installed cannot be told, for the receipt is unreadable: {error}");
+            let fix = format!("see {}", command::quote(&place.state.to_string_lossy()));
+            findings.push(Finding::warning("receipt-unreadable", said, fix));
+            vec![]
+        });
+        Self { place, hosts }
+    }
+
+    /// Hashes again what was installed in `host`.
+    fn verify(&self, host: &str, findings: &mut Vec<Finding>) -> Verified {
+        let mut verified = Verified::new();
+        for receipt in self.hosts.iter().filter(|receipt| receipt.host_id == host) {
+            verified.extend(receipt.installed.iter().map(|one| (one.id.clone(), true)));
+            for drift in install::drift(&self.place, receipt) {
+                let said = format!("{host}: {}", install::said(&self.place, host, &drift));
+                findings.push(Finding::warning("hooks-drifted", said, install::again(&self.place, host)));
+                verified.insert(drift.installed.id, false);
+            }
+        }
+        verified
+    }
+}
+
+fn one(
+    place: &Place,
+    target: &Target,
+    verified: &Verified,
+    seen: Option<&i64>,
+) -> (HookReport, Option<Finding>) {
+    let text = files::read_bounded(&install::real(target), plan::MAX_BYTES).ok().flatten();
     let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
     let calls = text.as_deref().and_then(|text| target.ours(text).ok()).unwrap_or_default();
     let current =
@@ -71,18 +115,10 @@ fn one(place: &Place, target: &Target, seen: Option<&i64>) -> (HookReport, Optio
         file: target.path.clone(),
         installed: !calls.is_empty(),
         current: current && !calls.is_empty(),
+        verified: verified.get(&target.id).copied(),
         last_event_at: seen.and_then(|at_ms| clock::rfc3339(*at_ms)),
     };
-    let again = match place.scope {
-        Scope::UserGlobal => format!("tally init --yes --global --host {}", target.host),
-        Scope::Workspace => {
-            format!(
-                "tally init --yes --dest {} --host {}",
-                command::quote(&place.dest.to_string_lossy()),
-                target.host
-            )
-        }
-    };
+    let again = install::again(place, target.host);
     let gone = calls.iter().filter_map(|(_, command)| command::program(command)).map(PathBuf::from);
     let gone = gone.filter(|program| program.is_absolute()).find(|program| !program.exists());
     let finding = match gone {

@@ -150,6 +150,8 @@ pub struct HookReport {
     pub installed: bool,
     /// Whether it is what this program would write.
     pub current: bool,
+    /// Whether what is ours in it hashes to what the receipt says; `None` where there is no receipt of it.
+    pub verified: Option<bool>,
     /// When an event of this host was last seen here, RFC 3339; `None` for never.
     pub last_event_at: Option<String>,
 }

@@ -14,6 +14,9 @@ pub(super) const NAME: &str = "claude-code";
 const EVENTS: &[&str] =
     &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStop", "Stop", "SessionEnd"];
 
+/// The project's file that is not shared.
+const LOCAL: &str = "settings.local.json";
+
 /// Covers a hook's longest waits for other hooks: sessions 3 s, journal 3 s, outbox 2 s.
 const TIMEOUT_S: u64 = 15;
 
@@ -24,7 +27,7 @@ fn paths(place: &Place) -> Vec<PathBuf> {
         let folder = named.unwrap_or_else(|| place.home.join(".claude"));
         return vec![folder.join("settings.json")];
     }
-    ["settings.json", "settings.local.json"].map(|name| place.dest.join(".claude").join(name)).to_vec()
+    ["settings.json", LOCAL].map(|name| place.dest.join(".claude").join(name)).to_vec()
 }
 
 pub(super) fn candidates(place: &Place) -> Vec<Target> {
@@ -50,7 +53,9 @@ pub(super) fn targets(place: &Place) -> Result<Vec<Target>, Refusal> {
 fn target(place: &Place, path: &Path) -> Target {
     let command = command::of(&place.program, NAME);
     let asset = Asset::Json { shape: Shape::Grouped, events: EVENTS, timeout_s: TIMEOUT_S, command };
-    Target { host: NAME, path: path.to_path_buf(), asset }
+    let local = path.file_name().is_some_and(|name| name == LOCAL);
+    let id = if local { "tally-hooks-local" } else { "tally-hooks" };
+    Target { host: NAME, id: id.to_owned(), path: path.to_path_buf(), asset }
 }
 
 fn calls_us(place: &Place, path: &Path) -> bool {

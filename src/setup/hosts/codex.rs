@@ -31,8 +31,9 @@ pub(super) fn candidates(place: &Place) -> Vec<Target> {
     let json =
         Asset::Json { shape: Shape::Grouped, events: EVENTS, timeout_s: TIMEOUT_S, command: command.clone() };
     let toml = Asset::Toml { events: EVENTS, timeout_s: TIMEOUT_S, command };
-    let target = |name: &str, asset| Target { host: NAME, path: folder.join(name), asset };
-    vec![target("hooks.json", json), target("config.toml", toml)]
+    let target =
+        |id: &str, name, asset| Target { host: NAME, id: id.to_owned(), path: folder.join(name), asset };
+    vec![target("tally-hooks", "hooks.json", json), target("tally-hooks-config", "config.toml", toml)]
 }
 
 /// Whoever has hooks in `config.toml` alone keeps them in one place.

@@ -7,6 +7,7 @@
 use super::{Asset, Shape, Target};
 use crate::setup::command;
 use crate::setup::place::{Place, Scope};
+use crate::setup::receipt::hash;
 use serde_json::json;
 use std::path::Path;
 
@@ -26,8 +27,9 @@ pub(super) fn candidates(place: &Place) -> Vec<Target> {
     let own = Asset::Own(hooks_file(&command));
     let asset = Asset::Json { shape: Shape::Flat, events: AGENT_EVENTS, timeout_s: TIMEOUT_S, command };
     let agents = agents(&folder.join("agents")).into_iter();
-    let own = Target { host: NAME, path: folder.join("hooks/tally.json"), asset: own };
-    let agents = agents.map(|path| Target { host: NAME, path, asset: asset.clone() });
+    let path = folder.join("hooks/tally.json");
+    let own = Target { host: NAME, id: "tally-hooks".to_owned(), path, asset: own };
+    let agents = agents.map(|path| Target { host: NAME, id: agent_id(&path), path, asset: asset.clone() });
     std::iter::once(own).chain(agents).collect()
 }
 
@@ -36,6 +38,12 @@ pub(super) fn targets(place: &Place) -> Vec<Target> {
     let in_own = targets.len() == 1 || targets.first().is_some_and(|own| own.path.exists());
     targets.retain(|target| target.is_json() != in_own);
     targets
+}
+
+/// Agents are told apart without their names, which are the user's.
+fn agent_id(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    format!("tally-agent-hooks-{:.12}", hash(name))
 }
 
 fn agents(folder: &Path) -> Vec<std::path::PathBuf> {

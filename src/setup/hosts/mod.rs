@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use super::json::{Refusal, Shape, Wanted};
 use super::place::Place;
 use super::{command, json, toml};
+use crate::hosts::{self as adapters, ManifestHarness, ResolveTarget, WriteTarget};
 
 /// The hosts that can be set up.
 pub const NAMES: [&str; 5] = ["claude-code", "codex", "opencode", "pi", "kiro"];
@@ -21,6 +22,8 @@ pub const NAMES: [&str; 5] = ["claude-code", "codex", "opencode", "pi", "kiro"];
 pub struct Target {
     /// The host.
     pub host: &'static str,
+    /// The asset's id in receipts, the same on every machine; it says nothing of the path.
+    pub id: String,
     /// The file, as it is named to the host.
     pub path: PathBuf,
     /// What is put there.
@@ -70,6 +73,24 @@ pub fn targets(host: &str, place: &Place) -> Result<Vec<Target>, Refusal> {
         kiro::NAME => Ok(kiro::targets(place)),
         _ => Err(Refusal(format!("unknown host {host:?}; known: {}", NAMES.join(", ")))),
     }
+}
+
+/// The adapter of a host that can be set up, with these bindings; `None` for any other.
+#[must_use]
+pub fn adapter<'a>(
+    host: &str,
+    resolve: ResolveTarget<'a>,
+    write: WriteTarget<'a>,
+) -> Option<ManifestHarness<'a>> {
+    let named = match host {
+        claude::NAME => adapters::claude_code,
+        codex::NAME => adapters::codex,
+        opencode::NAME => adapters::opencode,
+        pi::NAME => adapters::pi,
+        kiro::NAME => adapters::kiro,
+        _ => return None,
+    };
+    Some(named(resolve, write))
 }
 
 /// Every file of `host` that may call us here, for who only looks.
@@ -150,6 +171,19 @@ impl Target {
             Asset::Own(_) => {
                 Ok(own_command(text).map(|command| ("*".to_owned(), command)).into_iter().collect())
             }
+        }
+    }
+
+    /// What of the file's text is ours, in one spelling however the user lays the file out; `None` where nothing is. It is
+    /// the content of the asset, and what its digest in a receipt is of.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn content(&self, text: &str) -> Result<Option<String>, Refusal> {
+        match &self.asset {
+            Asset::Json { command, .. } => json::content(text, &self.wanted(command)),
+            Asset::Toml { command, .. } => toml::content(text, &self.wanted(command)),
+            Asset::Own(_) => Ok(text.contains(MARK).then(|| text.to_owned())),
         }
     }
 

@@ -23,5 +23,6 @@ pub(super) fn targets(place: &Place) -> Vec<Target> {
         Scope::Workspace => place.dest.join(".opencode"),
     };
     let path = folder.join("plugins/tally.js");
-    vec![Target { host: NAME, path, asset: Asset::Own(script(TEMPLATE, place)) }]
+    let asset = Asset::Own(script(TEMPLATE, place));
+    vec![Target { host: NAME, id: "tally-plugin".to_owned(), path, asset }]
 }

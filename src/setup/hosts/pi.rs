@@ -14,5 +14,6 @@ pub(super) fn targets(place: &Place) -> Vec<Target> {
         Scope::UserGlobal => place.home.join(".pi/agent/extensions"),
         Scope::Workspace => place.dest.join(".pi/extensions"),
     };
-    vec![Target { host: NAME, path: folder.join("tally.ts"), asset: Asset::Own(script(TEMPLATE, place)) }]
+    let asset = Asset::Own(script(TEMPLATE, place));
+    vec![Target { host: NAME, id: "tally-extension".to_owned(), path: folder.join("tally.ts"), asset }]
 }

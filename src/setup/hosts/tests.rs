@@ -78,6 +78,30 @@ fn what_is_written_is_recognised_and_comes_back() {
 }
 
 #[test]
+fn each_asset_has_an_id_of_its_own_and_a_content_and_every_host_takes_hooks() {
+    let (_dir, root) = scratch();
+    put(&root.join(".kiro/agents/one.json"), "{}");
+    put(&root.join(".kiro/agents/two.json"), "{}");
+    for host in NAMES {
+        let candidates = candidates(host, &place(&root, Scope::Workspace, &[]));
+        let ids: std::collections::BTreeSet<&str> =
+            candidates.iter().map(|target| target.id.as_str()).collect();
+        assert_eq!(ids.len(), candidates.len(), "{host}: {ids:?}");
+        for target in &candidates {
+            let text = target.merge(None).unwrap();
+            assert!(
+                target.content(&text).unwrap().is_some_and(|content| content.contains("/opt/my tools/tally"))
+            );
+            let without = target.unmerge(&text).unwrap().unwrap();
+            assert_eq!(without.and_then(|text| target.content(&text).unwrap()), None, "{host}");
+        }
+        let profile = adapters::normalize(&adapters::Profile::shipped(host).unwrap().capabilities);
+        assert!(!profile.install.get(adapters::AssetKind::Hook).is_unavailable(), "{host}");
+    }
+    assert!(adapter("strands", Box::new(|_| Ok(None)), Box::new(|_, _| Ok(()))).is_none());
+}
+
+#[test]
 fn a_file_of_the_same_name_that_is_not_ours_is_left_alone() {
     let (_dir, root) = scratch();
     for host in ["opencode", "pi"] {

@@ -100,6 +100,41 @@ pub fn ours(text: &str, wanted: &Wanted<'_>) -> Result<Vec<(String, String)>, Re
     Ok(found)
 }
 
+/// What of the document is ours, in one spelling whatever its layout; `None` where nothing is.
+///
+/// # Errors
+/// When it is no JSON.
+pub fn content(text: &str, wanted: &Wanted<'_>) -> Result<Option<String>, Refusal> {
+    Ok(content_of(&scan(text)?.value(), wanted))
+}
+
+/// The same of a document that was read: for each event the items that hold an entry of ours, without those of others.
+pub(super) fn content_of(document: &Value, wanted: &Wanted<'_>) -> Option<String> {
+    let mut found = Map::new();
+    for (event, list) in document.get("hooks")?.as_object()? {
+        let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
+        let items: Vec<Value> = items.iter().filter_map(|item| ours_of(item, wanted)).collect();
+        if !items.is_empty() {
+            found.insert(event.clone(), items.into());
+        }
+    }
+    (!found.is_empty()).then(|| Value::Object(found).to_string())
+}
+
+/// An item of an event's list without the entries of others, but with what else it says (a matcher).
+fn ours_of(item: &Value, wanted: &Wanted<'_>) -> Option<Value> {
+    let mut item = item.clone();
+    let holds = match wanted.shape {
+        Shape::Flat => is_ours(&item, wanted),
+        Shape::Grouped => {
+            let entries = item.get_mut("hooks")?.as_array_mut()?;
+            entries.retain(|entry| is_ours(entry, wanted));
+            !entries.is_empty()
+        }
+    };
+    holds.then_some(item)
+}
+
 fn with_event(text: String, event: &str, wanted: &Wanted<'_>) -> Result<String, Refusal> {
     let root = scan(&text)?;
     if !root.is_object() {
