@@ -18,8 +18,8 @@ function tell(event, session, cwd, more = {}) {
   }).catch(() => {})
 }
 
-function born(session, parent, cwd) {
-  if (!parent) return tell("SessionStart", session, cwd)
+function born(session, parent, cwd, version) {
+  if (!parent) return tell("SessionStart", session, cwd, { version })
   children.add(session)
 }
 
@@ -27,17 +27,33 @@ function rests(session, cwd) {
   return tell(children.has(session) ? "SubagentStop" : "Stop", session, cwd)
 }
 
+/** What the user wrote, of the parts of a message. */
+function text(parts) {
+  return parts?.filter((part) => part.type === "text").map((part) => part.text).join("\n")
+}
+
 /** Version 1 of the plugin interface. */
 const server = async ({ directory }) => ({
   event: async ({ event }) => {
     const { info, sessionID } = event.properties ?? {}
-    if (event.type === "session.created") await born(info?.id, info?.parentID, directory)
+    if (event.type === "session.created") await born(info?.id, info?.parentID, directory, info?.version)
     if (event.type === "session.idle") await rests(sessionID, directory)
     if (event.type === "session.deleted") await tell("SessionEnd", info?.id ?? sessionID, directory)
   },
-  "chat.message": async (input) => tell("UserPromptSubmit", input.sessionID, directory),
-  "tool.execute.before": async (input) => tell("PreToolUse", input.sessionID, directory, { tool_name: input.tool }),
-  "tool.execute.after": async (input) => tell("PostToolUse", input.sessionID, directory, { tool_name: input.tool }),
+  "chat.message": async (input, output) => {
+    const model = input.model && `${input.model.providerID}/${input.model.modelID}`
+    const said = { agent_type: input.agent, model, turn_id: input.messageID, prompt: text(output?.parts) }
+    await tell("UserPromptSubmit", input.sessionID, directory, said)
+  },
+  "tool.execute.before": async (input, output) => {
+    const call = { tool_name: input.tool, tool_use_id: input.callID, tool_input: output?.args }
+    await tell("PreToolUse", input.sessionID, directory, call)
+  },
+  "tool.execute.after": async (input, output) => {
+    const response = { output: output?.output, exitCode: output?.metadata?.exit, error: output?.metadata?.error }
+    const call = { tool_name: input.tool, tool_use_id: input.callID, tool_input: input.args, tool_response: response }
+    await tell("PostToolUse", input.sessionID, directory, call)
+  },
 })
 
 /** Version 2. */
@@ -48,10 +64,12 @@ const setup = async (ctx) => {
   const listen = async () => {
     for await (const event of ctx.event.subscribe()) {
       const data = event.data ?? {}
-      if (event.type === "session.created") await born(data.sessionID, data.parentID, cwd)
+      if (event.type === "session.created") await born(data.sessionID, data.parentID, cwd, data.version)
       if (stopped.includes(event.type)) await rests(data.sessionID, cwd)
       if (event.type === "session.deleted") await tell("SessionEnd", data.sessionID, cwd)
-      if (event.type === "session.tool.input.started") await tell("PreToolUse", data.sessionID, cwd, { tool_name: data.name })
+      if (event.type === "session.tool.input.started") {
+        await tell("PreToolUse", data.sessionID, cwd, { tool_name: data.name, tool_use_id: data.callID })
+      }
     }
   }
   listen().catch(() => {})

@@ -19,11 +19,20 @@ function tell(event: string, ctx: any, more: object = {}) {
   }).catch(() => {})
 }
 
+function call(event: any) {
+  return { tool_name: event.toolName, tool_use_id: event.toolCallId, tool_input: event.input }
+}
+
 export default function (pi: any) {
   pi.on("session_start", async (_event: any, ctx: any) => void (await tell("SessionStart", ctx)))
-  pi.on("before_agent_start", async (_event: any, ctx: any) => void (await tell("UserPromptSubmit", ctx)))
-  pi.on("tool_call", async (event: any, ctx: any) => void (await tell("PreToolUse", ctx, { tool_name: event.toolName })))
-  pi.on("tool_result", async (event: any, ctx: any) => void (await tell("PostToolUse", ctx, { tool_name: event.toolName })))
+  pi.on("before_agent_start", async (event: any, ctx: any) => {
+    await tell("UserPromptSubmit", ctx, { prompt: event.prompt, model: ctx?.model?.id })
+  })
+  pi.on("tool_call", async (event: any, ctx: any) => void (await tell("PreToolUse", ctx, call(event))))
+  pi.on("tool_result", async (event: any, ctx: any) => {
+    const response = { content: event.content, is_error: event.isError }
+    await tell("PostToolUse", ctx, { ...call(event), tool_response: response })
+  })
   pi.on("agent_end", async (_event: any, ctx: any) => void (await tell("Stop", ctx)))
   pi.on("session_shutdown", async (_event: any, ctx: any) => void (await tell("SessionEnd", ctx)))
 }

@@ -10,9 +10,19 @@ use std::path::{Path, PathBuf};
 
 pub(super) const NAME: &str = "claude-code";
 
-/// The economics of a run hang on the first, the last and `SubagentStop`; claims on the others too.
-const EVENTS: &[&str] =
-    &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStop", "Stop", "SessionEnd"];
+/// Every event that means something to us (`config/hosts/claude-code.toml`).
+const EVENTS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+    "SessionEnd",
+];
 
 /// The project's file that is not shared.
 const LOCAL: &str = "settings.local.json";

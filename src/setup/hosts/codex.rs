@@ -11,8 +11,16 @@ use std::path::{Path, PathBuf};
 
 pub(super) const NAME: &str = "codex";
 
-const EVENTS: &[&str] =
-    &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStop", "Stop"];
+const EVENTS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+];
 const TIMEOUT_S: u64 = 15;
 
 /// The user's own folder.
