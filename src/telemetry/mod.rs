@@ -1,4 +1,4 @@
 //! Session events, and what of them may be kept and may leave.
 
 pub mod redact;
-//pub mod secrets;
+pub mod secrets;
