@@ -137,11 +137,15 @@ fn append_within(
     if !metadata.is_file() {
         return Err(Refused::Io(io::ErrorKind::InvalidInput.into()));
     }
-    let tip = tail::find(&mut log, metadata.len())?;
+    let length = metadata.len();
+    let tip = tail::find(&mut log, length)?;
     let (line, link) = chained(&record, &tip).ok_or(Refused::Broken)?;
     // A writer of flow-agents 3.x that waited for a second goes on without the lock.
-    if !held.is_ours() || log.metadata()?.len() != metadata.len() {
+    if !held.is_ours() || log.metadata()?.len() != length {
         return Err(Refused::Changed);
+    }
+    if tip.keep != length {
+        log.set_len(tip.keep)?;
     }
     write(&mut log, &tip, &line)?;
     Ok(link)
@@ -165,9 +169,6 @@ fn chained(record: &str, tip: &Tip) -> Option<(String, Link)> {
 }
 
 fn write(log: &mut File, tip: &Tip, line: &str) -> io::Result<()> {
-    if log.metadata()?.len() != tip.keep {
-        log.set_len(tip.keep)?;
-    }
     let seal = if tip.seal { "\n" } else { "" };
     let written = log.write_all(format!("{seal}{line}").as_bytes());
     if written.is_err() {
