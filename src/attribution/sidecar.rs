@@ -136,6 +136,14 @@ pub fn active_slug(lookup: &Lookup<'_>) -> Option<String> {
     pointed_slug(lookup, &mut Vec::new())
 }
 
+/// The folder of the task that the first pointer names, if it is there, for who writes beside its sidecars.
+#[must_use]
+pub fn active_folder(lookup: &Lookup<'_>) -> Option<PathBuf> {
+    let mut warnings = Vec::new();
+    let slug = pointed_slug(lookup, &mut warnings)?;
+    folders(lookup.bases, &slug, &mut warnings).into_iter().find(|folder| folder.is_dir())
+}
+
 /// The slug in the first pointer that exists.
 fn pointed_slug(lookup: &Lookup<'_>, warnings: &mut Vec<String>) -> Option<String> {
     let own = lookup.actor.filter(|actor| is_plain_name(actor)).map(|actor| format!("current/{actor}.json"));

@@ -203,7 +203,7 @@ fn bodies(console: &Receiver, path: &str) -> Vec<Value> {
 
 #[test]
 fn the_consoles_copy_has_no_words_paths_or_outputs_and_one_usage_id_per_session() {
-    let console = Receiver::start().unwrap();
+    let console = Receiver::start(0).unwrap();
     let env = mirrored(&console);
     let mut transcript = Transcript::new(&env, SESSION);
     transcript.prompt();
@@ -273,7 +273,7 @@ fn the_consoles_copy_has_no_words_paths_or_outputs_and_one_usage_id_per_session(
 
 #[test]
 fn without_a_console_or_where_it_is_switched_off_no_event_is_queued() {
-    let console = Receiver::start().unwrap();
+    let console = Receiver::start(0).unwrap();
     let off = |name: &str, value: &str| {
         let mut env = mirrored(&console);
         env.set(name, value);

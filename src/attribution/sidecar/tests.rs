@@ -213,3 +213,16 @@ fn dated_transitions_give_each_call_its_phase() {
     let task = scratch.read(None);
     assert_eq!((task.phase_at(Some(1000)), task.warnings.len()), (UNATTRIBUTED, 1));
 }
+
+#[test]
+fn the_folder_of_the_active_task_is_found_where_it_is() {
+    let scratch = Scratch::new();
+    let folder = |actor| active_folder(&Lookup { bases: &scratch.bases, actor, ..Lookup::default() });
+    assert_eq!(folder(None), None);
+    scratch.write(0, ".kontourai/flow-agents/current.json", r#"{"active_slug":"task"}"#);
+    assert_eq!(folder(None), None);
+    let state = scratch.write(1, ".kontourai/flow-agents/task/state.json", "{}");
+    assert_eq!(folder(None).as_deref(), state.parent());
+    scratch.write(0, ".kontourai/flow-agents/current/me.json", r#"{"active_slug":"../task"}"#);
+    assert_eq!(folder(Some("me")), None);
+}

@@ -48,7 +48,7 @@ pub fn exit_code(path: &Path, sessions: &Path, call: &Call<'_>) -> Option<i64> {
     if !is_whole {
         bytes.drain(..=memchr::memchr(b'\n', &bytes)?);
     }
-    Scan::of(&bytes).exit_code(call, is_whole)
+    Scan::of(&bytes, call.id.unwrap_or("function_call")).exit_code(call, is_whole)
 }
 
 /// What a rollout says of calls and outputs.
@@ -74,21 +74,23 @@ struct Made {
 }
 
 impl Scan {
-    fn of(bytes: &[u8]) -> Self {
+    /// Takes in the lines that contain `needle`; of the others only whether they are JSON.
+    fn of(bytes: &[u8], needle: &str) -> Self {
         let mut scan = Self::default();
+        let needle = memmem::Finder::new(needle);
         for line in bytes.split(|byte| *byte == b'\n') {
             let line = line.trim_ascii();
             if line.len() > MAX_LINE {
                 scan.long_line(line.get(..MAX_LINE).unwrap_or_default());
             } else if !line.is_empty() {
-                scan.line(line);
+                scan.line(line, needle.find(line).is_some());
             }
         }
         scan
     }
 
-    fn line(&mut self, line: &[u8]) {
-        if memmem::find(line, b"function_call").is_none() {
+    fn line(&mut self, line: &[u8], has_needle: bool) {
+        if !has_needle {
             self.unclear |= serde_json::from_slice::<IgnoredAny>(line).is_err();
             return;
         }

@@ -126,6 +126,16 @@ fn a_call_whose_command_is_not_told_makes_a_command_unclear_but_not_an_id() {
 }
 
 #[test]
+fn an_id_that_two_calls_had_is_nobodys() {
+    let dir = tempfile::tempdir().unwrap();
+    let twice =
+        [made("c1", &json!({"cmd": "ls"})), made("c1", &json!({"cmd": "npm test"})), output("c1", 0, "")];
+    let (path, sessions) = rollout(dir.path(), &twice.join("\n"));
+    assert_eq!(exit_code(&path, &sessions, &Call { id: Some("c1"), command: None }), None);
+    assert_eq!(exit_code(&path, &sessions, &Call { id: None, command: Some("npm test") }), None);
+}
+
+#[test]
 fn a_rollout_that_is_no_regular_file_is_not_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let (_, sessions) = rollout(dir.path(), "");

@@ -26,7 +26,7 @@ use serde_json::Value;
 use super::Refused;
 use crate::sys::{clock, files};
 
-const POLL: Duration = Duration::from_millis(2);
+const POLL: Duration = Duration::from_millis(5);
 /// After this age a lease is taken for left behind, as flow-agents 3.x does.
 const STALE_MS: i64 = 10_000;
 /// Both kinds of lock file are short.
@@ -128,7 +128,11 @@ fn create(path: PathBuf, text: &str, released: Option<String>) -> io::Result<Opt
     options.write(true).create_new(true);
     match files::no_link(files::private(&mut options)).open(&path) {
         Ok(mut file) => {
-            file.write_all(text.as_bytes())?;
+            if let Err(error) = file.write_all(text.as_bytes()) {
+                // An empty generation would stop everybody for good; so far it is nobody's but ours.
+                drop(std::fs::remove_file(&path));
+                return Err(error);
+            }
             Ok(Some(Held { file, path, released }))
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),

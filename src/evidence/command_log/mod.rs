@@ -31,6 +31,7 @@ use super::outcome::Observed;
 use super::{Payload, command_text, shell};
 use crate::sys::{clock, files};
 use chain::{Line, Link};
+use lock::Held;
 use tail::Tip;
 
 /// The log's name in the folder of the task's sidecars.
@@ -132,16 +133,24 @@ fn append_within(
     let record = record(command, observed, &clock::rfc3339(at_ms).ok_or(Refused::Time)?);
     let path = folder.join(FILE);
     let held = lock::acquire(&path.with_extension("jsonl.lock"), patience)?;
-    let mut log = files::open_append(&path)?;
+    append_under(&held, &path, &record)
+}
+
+fn append_under(held: &Held, path: &Path, record: &str) -> Result<Link, Refused> {
+    let mut log = files::open_append(path)?;
     let metadata = log.metadata()?;
     if !metadata.is_file() {
         return Err(Refused::Io(io::ErrorKind::InvalidInput.into()));
     }
-    let tip = tail::find(&mut log, metadata.len())?;
-    let (line, link) = chained(&record, &tip).ok_or(Refused::Broken)?;
+    let length = metadata.len();
+    let tip = tail::find(&mut log, length)?;
+    let (line, link) = chained(record, &tip).ok_or(Refused::Broken)?;
     // A writer of flow-agents 3.x that waited for a second goes on without the lock.
-    if !held.is_ours() || log.metadata()?.len() != metadata.len() {
+    if !held.is_ours() || log.metadata()?.len() != length {
         return Err(Refused::Changed);
+    }
+    if tip.keep != length {
+        log.set_len(tip.keep)?;
     }
     write(&mut log, &tip, &line)?;
     Ok(link)
@@ -165,9 +174,6 @@ fn chained(record: &str, tip: &Tip) -> Option<(String, Link)> {
 }
 
 fn write(log: &mut File, tip: &Tip, line: &str) -> io::Result<()> {
-    if log.metadata()?.len() != tip.keep {
-        log.set_len(tip.keep)?;
-    }
     let seal = if tip.seal { "\n" } else { "" };
     let written = log.write_all(format!("{seal}{line}").as_bytes());
     if written.is_err() {

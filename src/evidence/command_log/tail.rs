@@ -9,8 +9,8 @@ use super::Refused;
 use super::chain::{GENESIS, Line, is_blank};
 use crate::journal::lines;
 
-/// How far back is looked for the last record: enough for most, then enough for the longest that is written.
-const WINDOWS: [u64; 2] = [64 << 10, 1 << 20];
+/// How far back is looked for the last record: enough for most, for the longest of ours, for any that is sane.
+const WINDOWS: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
 
 /// Where and after what the next record goes.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ struct End<'a> {
 pub(super) fn find(file: &mut File, length: u64) -> Result<Tip, Refused> {
     for window in WINDOWS {
         let from = length.saturating_sub(window);
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(usize::try_from(length - from).unwrap_or_default());
         file.seek(SeekFrom::Start(from))?;
         (&*file).take(window).read_to_end(&mut bytes)?;
         if let Some(end) = End::of(&bytes, from) {

@@ -173,6 +173,20 @@ fn a_lock_that_stays_held_costs_the_record_and_not_the_log() {
     assert_eq!((log_of(dir.path()), fs::read_to_string(&lock).unwrap()), (golden(), "4711".to_owned()));
 }
 
+#[test]
+fn a_writer_whose_lock_was_taken_over_writes_nothing() {
+    let dir = folder(&golden());
+    let lock = dir.path().join("command-log.jsonl.lock");
+    let held = lock::acquire(&lock, Duration::ZERO).unwrap();
+    fs::remove_file(&lock).unwrap();
+    append(dir.path(), "make", pass(), AT).unwrap();
+    let refused =
+        append_under(&held, &dir.path().join(FILE), &record("x", pass(), "2026-06-23T00:00:00.000Z"));
+    assert!(matches!(refused, Err(Refused::Changed)));
+    assert_eq!(log_of(dir.path()).lines().count(), 4);
+    assert_eq!(verify(log_of(dir.path()).as_bytes()), Status::Whole);
+}
+
 /// A failure stays one, whatever comes later: an end without a newline, a forged banner, a capture without a signal.
 #[test]
 fn a_failure_is_not_turned_into_a_pass() {
