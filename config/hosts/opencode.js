@@ -8,14 +8,26 @@ const HOST = "opencode"
 /** Sessions that another session started: their end is no stop of it. */
 const children = new Set()
 
-/** Done when tally has been told, or cannot be. */
+/** What the agent is to be told with its next prompt, by session. */
+const waiting = new Map()
+
+/** What tally answers; nothing where it cannot be told. */
 function tell(event, session, cwd, more = {}) {
   return new Promise((done) => {
-    const hook = spawn(PROGRAM, ["hook", HOST], { cwd, stdio: ["pipe", "ignore", "ignore"] })
+    let answer = ""
+    const hook = spawn(PROGRAM, ["hook", HOST], { cwd, stdio: ["pipe", "pipe", "ignore"] })
     hook.on("error", done)
-    hook.stdin.on("error", done)
-    hook.stdin.end(JSON.stringify({ hook_event_name: event, session_id: session, cwd, ...more }), done)
-  }).catch(() => {})
+    hook.on("close", () => done(answer))
+    hook.stdout.on("data", (part) => (answer += part))
+    hook.stdin.on("error", () => {})
+    hook.stdin.end(JSON.stringify({ hook_event_name: event, session_id: session, cwd, ...more }))
+  })
+    .then((answer) => {
+      const reply = JSON.parse(answer || "{}")
+      if (reply.context) waiting.set(session, [waiting.get(session), reply.context].filter(Boolean).join("\n"))
+      return reply
+    })
+    .catch(() => ({}))
 }
 
 function born(session, parent, cwd, version) {
@@ -44,10 +56,16 @@ const server = async ({ directory }) => ({
     const model = input.model && `${input.model.providerID}/${input.model.modelID}`
     const said = { agent_type: input.agent, model, turn_id: input.messageID, prompt: text(output?.parts) }
     await tell("UserPromptSubmit", input.sessionID, directory, said)
+    const context = waiting.get(input.sessionID)
+    if (!context || !output?.message) return
+    waiting.delete(input.sessionID)
+    const place = { id: `prt_tally${Date.now()}`, sessionID: input.sessionID, messageID: output.message.id }
+    output.parts.push({ ...place, type: "text", text: context, synthetic: true })
   },
   "tool.execute.before": async (input, output) => {
     const call = { tool_name: input.tool, tool_use_id: input.callID, tool_input: output?.args }
-    await tell("PreToolUse", input.sessionID, directory, call)
+    const reply = await tell("PreToolUse", input.sessionID, directory, call)
+    if (reply.allow === false) throw new Error(reply.reason)
   },
   "tool.execute.after": async (input, output) => {
     const response = { output: output?.output, exitCode: output?.metadata?.exit, error: output?.metadata?.error }

@@ -5,18 +5,23 @@ import { spawn } from "node:child_process"
 const PROGRAM = "@PROGRAM@"
 const HOST = "pi"
 
-/** Done when tally has been told, or cannot be. */
-function tell(event: string, ctx: any, more: object = {}) {
-  return new Promise((done) => {
+/** What tally answers; nothing where it cannot be told. */
+function tell(event: string, ctx: any, more: object = {}): Promise<any> {
+  return new Promise<any>((done) => {
+    let answer = ""
     const cwd = ctx?.cwd ?? process.cwd()
     const session = ctx?.sessionManager?.getSessionId?.()
     const transcript = ctx?.sessionManager?.getSessionFile?.()
     const said = { hook_event_name: event, session_id: session, transcript_path: transcript, cwd, ...more }
-    const hook = spawn(PROGRAM, ["hook", HOST], { cwd, stdio: ["pipe", "ignore", "ignore"] })
-    hook.on("error", done)
-    hook.stdin.on("error", done)
-    hook.stdin.end(JSON.stringify(said), done)
-  }).catch(() => {})
+    const hook = spawn(PROGRAM, ["hook", HOST], { cwd, stdio: ["pipe", "pipe", "ignore"] })
+    hook.on("error", () => done(""))
+    hook.on("close", () => done(answer))
+    hook.stdout.on("data", (part) => (answer += part))
+    hook.stdin.on("error", () => {})
+    hook.stdin.end(JSON.stringify(said))
+  })
+    .then((answer) => JSON.parse(answer || "{}"))
+    .catch(() => ({}))
 }
 
 function call(event: any) {
@@ -26,9 +31,13 @@ function call(event: any) {
 export default function (pi: any) {
   pi.on("session_start", async (_event: any, ctx: any) => void (await tell("SessionStart", ctx)))
   pi.on("before_agent_start", async (event: any, ctx: any) => {
-    await tell("UserPromptSubmit", ctx, { prompt: event.prompt, model: ctx?.model?.id })
+    const reply = await tell("UserPromptSubmit", ctx, { prompt: event.prompt, model: ctx?.model?.id })
+    if (reply.context) return { message: { customType: "tally", content: reply.context, display: true } }
   })
-  pi.on("tool_call", async (event: any, ctx: any) => void (await tell("PreToolUse", ctx, call(event))))
+  pi.on("tool_call", async (event: any, ctx: any) => {
+    const reply = await tell("PreToolUse", ctx, call(event))
+    if (reply.allow === false) return { block: true, reason: reply.reason }
+  })
   pi.on("tool_result", async (event: any, ctx: any) => {
     const response = { content: event.content, is_error: event.isError }
     await tell("PostToolUse", ctx, { ...call(event), tool_response: response })

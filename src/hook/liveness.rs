@@ -124,8 +124,9 @@ mod tests {
         std::fs::write(folder.join("liveness/events.jsonl"), format!("{claim}\n")).unwrap();
         let env = Env::from_pairs([(vars::FLOW_AGENTS_ACTOR.name, "me")]);
         let told = |host, event| {
-            let kind = crate::hosts::Mapping::of(host).unwrap().meaning(event).kind;
-            let voice = Voice { host, native: event, kind };
+            let mapping = crate::hosts::Mapping::of(host).unwrap();
+            let kind = mapping.meaning(event).kind;
+            let voice = Voice { host, native: event, kind, form: mapping.answer_form() };
             serve(&Call { env: &env, cwd: dir.path(), voice, session: None, tool: None }).unwrap()
         };
         // Pi hears nothing when a session starts, and nothing before a tool; when a prompt is submitted, it does.

@@ -5,6 +5,7 @@
 //! `tally.log`; the host sees exit 0, and a stdout that is empty unless there is something to tell the agent.
 
 pub mod errand;
+mod evidence;
 mod liveness;
 mod records;
 pub mod reply;
@@ -67,7 +68,7 @@ fn answer(env: &Env, event: &HostEvent<'_>, cwd: &Path, log: &dyn Fn(Complaint))
     let call = liveness::Call {
         env,
         cwd,
-        voice: Voice { host, native: event.native, kind: event.kind() },
+        voice: Voice { host, native: event.native, kind: event.kind(), form: event.answer_form() },
         session: event.text(Field::Session).map(|id| Session { host, id }),
         tool: event.text(Field::Tool),
     };

@@ -1,6 +1,6 @@
 //! The records of a hook call: economics at a start and at a stop, and the session's events.
 
-use super::{Complaint, errand, is_time_to_send};
+use super::{Complaint, errand, evidence, is_time_to_send};
 use crate::economics::amount::Amount;
 use crate::economics::event::{self, EventError, Named};
 use crate::economics::record::{Figures, Record};
@@ -38,6 +38,7 @@ pub(super) fn write(call: &Call<'_>, mut settings: Settings) -> Vec<Complaint> {
     let mut said = vec![];
     let record = economics(call, &settings, now_ms, &mut said);
     let usage = record.as_ref().map(usage);
+    let observed = (call.event.kind() == Kind::PostToolUse).then(|| evidence::observe(call));
     said.extend(telemetry::emit(&telemetry::Call {
         event: call.event,
         cwd: call.cwd,
@@ -46,8 +47,13 @@ pub(super) fn write(call: &Call<'_>, mut settings: Settings) -> Vec<Complaint> {
         cut: call.cut,
         usage: usage.as_ref(),
         task_slug: record.as_ref().and_then(|record| record.task_slug.as_deref()),
-        codex_sessions: super::transcript::codex_sessions(call.env, call.runtime).as_deref(),
+        observed,
     }));
+    if let Some(observed) = observed
+        && let Err(refused) = evidence::keep(call, &settings, observed, now_ms)
+    {
+        said.push(refused.to_string());
+    }
     if is_time_to_send(call.event.kind())
         && let Err(error) = errand::wake(call.env, &settings)
     {

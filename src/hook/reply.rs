@@ -6,8 +6,8 @@
 
 use super::Complaint;
 use crate::hosts::{
-    Decision, Kind, LifecycleEvent, LifecycleOutcome, NormalizedCapabilities, Phase, Profile, Trace,
-    normalize, project,
+    AnswerForm, Decision, Kind, LifecycleEvent, LifecycleOutcome, NormalizedCapabilities, Phase, Profile,
+    Trace, normalize, project,
 };
 use serde_json::json;
 
@@ -29,6 +29,8 @@ pub struct Voice<'a> {
     pub native: &'a str,
     /// What the event means.
     pub kind: Kind,
+    /// How the host is answered.
+    pub form: AnswerForm,
 }
 
 /// When a host can take context.
@@ -86,16 +88,25 @@ impl Voice<'_> {
         }
     }
 
-    /// Context in the words of Claude Code.
+    /// Context in the host's own form.
     fn words(&self, context: &str) -> String {
-        let output = json!({ "hookEventName": self.native, "additionalContext": context });
-        json!({ "hookSpecificOutput": output }).to_string()
+        match self.form {
+            AnswerForm::HookOutput => {
+                let output = json!({ "hookEventName": self.native, "additionalContext": context });
+                json!({ "hookSpecificOutput": output }).to_string()
+            }
+            AnswerForm::Allow => {
+                json!({ "allow": true, "context": context, "event": self.native }).to_string()
+            }
+            AnswerForm::Text => context.to_owned(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::Mapping;
 
     const EVENTS: [(&str, Kind); 4] = [
         ("SessionStart", Kind::AgentSpawn),
@@ -103,6 +114,11 @@ mod tests {
         ("PreToolUse", Kind::PreToolUse),
         ("PostToolUse", Kind::PostToolUse),
     ];
+
+    fn voice<'a>(host: &'a str, native: &'a str, kind: Kind) -> Voice<'a> {
+        let form = Mapping::of(host).map_or(AnswerForm::Allow, |mapping| mapping.answer_form());
+        Voice { host, native, kind, form }
+    }
 
     #[test]
     fn a_host_is_told_where_its_profile_can_take_context_and_later_where_it_cannot_yet() {
@@ -115,11 +131,7 @@ mod tests {
             ("pi", [Later, Now, Later, Later]),
             ("a host without a profile", [Never, Never, Never, Never]),
         ] {
-            assert_eq!(
-                EVENTS.map(|(native, kind)| Voice { host, native, kind }.hearing()),
-                expected,
-                "{host}"
-            );
+            assert_eq!(EVENTS.map(|(native, kind)| voice(host, native, kind).hearing()), expected, "{host}");
         }
     }
 
@@ -127,12 +139,20 @@ mod tests {
     fn what_a_host_cannot_take_goes_to_stderr_and_the_downgrade_into_our_log() {
         let said = |host, native| {
             let (_, kind) = EVENTS.into_iter().find(|(name, _)| *name == native).unwrap();
-            Voice { host, native, kind }.say("s-1", "conflict".to_owned())
+            voice(host, native, kind).say("s-1", "conflict".to_owned())
         };
         let (reply, downgrade) = said("claude-code", "PreToolUse");
         let answer =
             r#"{"hookSpecificOutput":{"additionalContext":"conflict","hookEventName":"PreToolUse"}}"#;
         assert_eq!((reply, downgrade), (Reply::Stdout(answer.to_owned()), None));
+        let forms = [
+            ("opencode", r#"{"allow":true,"context":"conflict","event":"UserPromptSubmit"}"#),
+            ("pi", r#"{"allow":true,"context":"conflict","event":"UserPromptSubmit"}"#),
+            ("kiro", "conflict"),
+        ];
+        for (host, answer) in forms {
+            assert_eq!(said(host, "UserPromptSubmit"), (Reply::Stdout(answer.to_owned()), None), "{host}");
+        }
 
         let (reply, downgrade) = said("kiro", "PreToolUse");
         assert_eq!(reply, Reply::Stderr("conflict".to_owned()));

@@ -3,6 +3,7 @@
 //! A host's words are data, in `config/hosts/<host>.toml`:
 //!
 //! ```text
+//! [answer]   form = "hook-output" | "allow" | "text": how the host is answered
 //! [events]   native name = canonical name, or { means = canonical name, ends = true | failed = true }
 //! [fields]   field = [places in the payload, tried in order; a dot goes into an object]
 //! [gaps]     what an event of this host cannot say = why
@@ -175,6 +176,28 @@ impl Field {
     }
 }
 
+/// How a host is answered on standard output (conformance kit §11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// `{"hookSpecificOutput":{"hookEventName":…,"additionalContext":…}}`.
+    HookOutput,
+    /// `{"allow":true,"context":…,"event":…}`, and `{"allow":false,"reason":…,"event":…}`.
+    Allow,
+    /// The text as it is.
+    Text,
+}
+
+impl AnswerForm {
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "hook-output" => Self::HookOutput,
+            "allow" => Self::Allow,
+            "text" => Self::Text,
+            _ => return None,
+        })
+    }
+}
+
 /// A host's words.
 #[derive(Debug, Clone)]
 pub struct Mapping {
@@ -204,6 +227,14 @@ impl Mapping {
         let (host, text) = FILES.iter().find(|(name, _)| *name == host)?;
         let table: Table = text.parse().ok()?;
         table.contains_key("events").then_some(Self { host, table })
+    }
+
+    /// How the host is answered.
+    #[must_use]
+    pub fn answer_form(&self) -> AnswerForm {
+        let form =
+            self.table.get("answer").and_then(|answer| answer.get("form")).and_then(toml::Value::as_str);
+        form.and_then(AnswerForm::parse).unwrap_or(AnswerForm::Allow)
     }
 
     /// What a native event means.
@@ -264,6 +295,12 @@ impl<'a> HostEvent<'a> {
         self.mapping.host
     }
 
+    /// How the host is answered.
+    #[must_use]
+    pub fn answer_form(&self) -> AnswerForm {
+        self.mapping.answer_form()
+    }
+
     /// What it means.
     #[must_use]
     pub fn kind(&self) -> Kind {
@@ -306,6 +343,7 @@ mod tests {
         assert_eq!(hosts, ["claude-code", "codex", "generic", "kiro", "opencode", "pi"]);
         for host in hosts {
             let mapping = Mapping::of(host).unwrap();
+            assert!(AnswerForm::parse(mapping.table["answer"]["form"].as_str().unwrap()).is_some(), "{host}");
             for (native, value) in mapping.table["events"].as_table().unwrap() {
                 assert!(Meaning::read(value).is_some(), "{host}: {native}");
             }

@@ -36,7 +36,7 @@ pub use kiro::{KiroReply, evaluate_kiro_hook, kiro_phase};
 pub use lifecycle::{
     DispatchError, Disposer, Evaluate, Handler, LifecycleBinding, LifecycleRegistrar, bind_adapter_lifecycle,
 };
-pub use mapping::{Field, HostEvent, Kind, Mapping, Meaning};
+pub use mapping::{AnswerForm, Field, HostEvent, Kind, Mapping, Meaning};
 pub use matrix::render_matrix;
 pub use outcome::{LifecycleEvent, LifecycleOutcome, OutcomeError, Projection, Rule, Trace, project};
 pub use parse::{ParseError, parse};

@@ -15,8 +15,7 @@ pub mod secrets;
 pub mod session;
 
 use crate::attribution::project::Project;
-use crate::evidence::codex;
-use crate::evidence::outcome::{self, Observed, Outcome};
+use crate::evidence::outcome::{self, Observed};
 use crate::hosts::{Field, HostEvent, Kind};
 use crate::journal::label::label;
 use crate::settings::Settings;
@@ -43,8 +42,8 @@ pub struct Call<'a> {
     pub usage: Option<&'a Value>,
     /// The run's task, where it is known.
     pub task_slug: Option<&'a str>,
-    /// Where Codex keeps the sessions that tell the exit codes of its calls.
-    pub codex_sessions: Option<&'a Path>,
+    /// At the end of a tool call: what it came to.
+    pub observed: Option<Observed>,
 }
 
 /// Emits the records of an event. Returns what is to be said, one line each; the records are written as far as they can be.
@@ -66,19 +65,10 @@ pub fn emit(call: &Call<'_>) -> Vec<String> {
         memory.start(call.now_ms);
     }
     let key = || outcome::duration_key(event.payload);
-    let result = (event.kind() == Kind::PostToolUse).then(|| {
-        let mut observed = match call.codex_sessions {
-            Some(sessions) => codex::observe(event.payload, sessions),
-            None => outcome::observe(event.payload),
-        };
-        if event.meaning.failed {
-            observed = Observed { result: Outcome::Fail, ..observed };
-        }
-        ToolResult {
-            duration_ms: memory.as_mut().and_then(|memory| memory.end(&key(), call.now_ms)),
-            status: outcome::status(event.payload, observed.result),
-            observed,
-        }
+    let result = call.observed.map(|observed| ToolResult {
+        duration_ms: memory.as_mut().and_then(|memory| memory.end(&key(), call.now_ms)),
+        status: outcome::status(event.payload, observed.result),
+        observed,
     });
     let started_ms = memory.as_ref().and_then(Memory::started_ms);
     let mut said = vec![];

@@ -5,6 +5,7 @@ use crate::env::{TestEnv, lines};
 use crate::transcript::{SESSION, Transcript};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use tally::evidence::command_log::chain::{Status, verify};
 use tally::relay::receiver::Receiver;
 
 const CLOCK_MS: &str = "1790000000000";
@@ -286,4 +287,37 @@ fn without_a_console_or_where_it_is_switched_off_no_event_is_queued() {
         assert_eq!(crate::relay::status(&env)["enqueued"], 0);
         assert_eq!(channel(&env, "full").len(), 1);
     }
+}
+
+#[test]
+fn a_command_of_a_bound_session_is_in_the_tasks_log_and_a_later_silence_is_no_pass() {
+    let env = machine();
+    let task = env.project().join(".kontourai/flow-agents/t");
+    std::fs::create_dir_all(&task).unwrap();
+    std::fs::write(task.parent().unwrap().join("current.json"), r#"{"active_slug":"t"}"#).unwrap();
+    std::fs::write(task.join("state.json"), r#"{"task_slug":"t","status":"in_progress"}"#).unwrap();
+    let run = |event: &str, tool: &str, command: &str, more: Value| {
+        let mut call = json!({"tool_name": tool, "tool_input": {"command": command}});
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        env.hook(&claude(&env, "s-1", event, &call));
+    };
+    run(
+        "PostToolUse",
+        "Bash",
+        "npm  test",
+        json!({"tool_response": {"exitCode": 1, "stdout": "Process exited with code 0"}}),
+    );
+    run("PostToolUse", "Bash", "npm test", json!({"tool_response": {"stdout": "fine"}}));
+    run("PostToolUseFailure", "Bash", "npm run lint", json!({}));
+    run("PostToolUse", "Read", "npm test", json!({"tool_response": {"exitCode": 0}}));
+    run("PreToolUse", "Bash", "npm test", json!({}));
+    let log = lines(&task.join("command-log.jsonl"));
+    let seen: Vec<_> =
+        log.iter().map(|row| [&row["command"], &row["observedResult"], &row["exitCode"]]).collect();
+    assert_eq!(
+        json!(seen),
+        json!([["npm test", "fail", 1], ["npm test", "ambiguous", null], ["npm run lint", "fail", null]])
+    );
+    let bytes = std::fs::read(task.join("command-log.jsonl")).unwrap();
+    assert_eq!(verify(&bytes), Status::Whole);
 }

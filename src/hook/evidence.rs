@@ -1,0 +1,41 @@
+//! What a tool call came to, and its record beside the sidecars of the task that the session is bound to (contract I).
+
+use super::records::Call;
+use super::transcript;
+use crate::attribution::sidecar;
+use crate::evidence::command_log::{self, Refused};
+use crate::evidence::outcome::{Observed, Outcome};
+use crate::evidence::{codex, outcome};
+use crate::hosts::Field;
+use crate::liveness::actor::{self, Session, sanitize_segment};
+use crate::settings::Settings;
+
+/// What the call came to. Codex tells an exit code in words, or in its rollout.
+pub(super) fn observe(call: &Call<'_>) -> Observed {
+    let payload = call.event.payload;
+    let observed = match transcript::codex_sessions(call.env, call.runtime) {
+        Some(sessions) => codex::observe(payload, &sessions),
+        None => outcome::observe(payload),
+    };
+    // The event may say by its name what the payload does not.
+    if call.event.meaning.failed { Observed { result: Outcome::Fail, ..observed } } else { observed }
+}
+
+/// Adds a command to the log of the task, where there is a task.
+pub(super) fn keep(
+    call: &Call<'_>,
+    settings: &Settings,
+    observed: Observed,
+    now_ms: i64,
+) -> Result<(), Refused> {
+    let Some(command) = command_log::command(call.event.payload) else { return Ok(()) };
+    let bases = settings.workspace.sidecar_bases();
+    if !bases.iter().any(|base| sidecar::may_have_task(base)) {
+        return Ok(());
+    }
+    let session = call.event.text(Field::Session).map(|id| Session { host: call.event.host(), id });
+    let actor = actor::resolve(call.env, session).actor.map(|actor| sanitize_segment(&actor.name));
+    let lookup = sidecar::Lookup { bases: &bases, actor: actor.as_deref(), ..sidecar::Lookup::default() };
+    let Some(folder) = sidecar::active_folder(&lookup) else { return Ok(()) };
+    command_log::append(&folder, command, observed, now_ms).map(drop)
+}
