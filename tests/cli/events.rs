@@ -40,6 +40,7 @@ fn without_random_ids(records: &[Value]) -> Vec<Value> {
 
 #[test]
 fn each_event_of_each_host_becomes_the_records_of_its_fixture() {
+    let schema: Value = serde_json::from_str(include_str!("../../schemas/event.schema.json")).unwrap();
     let hosts = sorted(&crate::env::fixture("hosts"));
     assert_eq!(hosts.len(), 6);
     for host in hosts {
@@ -58,6 +59,10 @@ fn each_event_of_each_host_becomes_the_records_of_its_fixture() {
             let at = path.display();
             assert_eq!(output.status.code(), Some(0), "{at}");
             assert_eq!(String::from_utf8_lossy(&output.stdout), fixture["reply"].as_str().unwrap(), "{at}");
+            for record in channel(&env, "full").iter().chain(&channel(&env, "analytics")) {
+                jsonschema::validate(&schema, record)
+                    .unwrap_or_else(|error| panic!("{at}: {error}: {record}"));
+            }
             for (channel_name, seen) in ["full", "analytics"].into_iter().zip(&mut seen) {
                 let records = channel(&env, channel_name);
                 let new = without_random_ids(&records[*seen..]);
@@ -76,6 +81,25 @@ fn claude(env: &TestEnv, session: &str, event: &str, more: &Value) -> Value {
     });
     payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     payload
+}
+
+#[test]
+fn the_schema_refuses_what_is_no_event() {
+    let env = machine();
+    env.hook(&claude(&env, "s-1", "UserPromptSubmit", &json!({"prompt": "x"})));
+    let schema: Value = serde_json::from_str(include_str!("../../schemas/event.schema.json")).unwrap();
+    let record = channel(&env, "full").pop().unwrap();
+    jsonschema::validate(&schema, &record).unwrap();
+    for (pointer, wrong) in
+        [("/timestamp", json!(5)), ("/event_type", json!("turn")), ("/turn/prompt_length", json!(-1))]
+    {
+        let mut broken = record.clone();
+        *broken.pointer_mut(pointer).unwrap() = wrong;
+        assert!(!jsonschema::is_valid(&schema, &broken), "{pointer}");
+    }
+    let mut broken = record;
+    broken["hook"]["prompt"] = "x".into();
+    assert!(!jsonschema::is_valid(&schema, &broken), "a field too many");
 }
 
 #[test]
