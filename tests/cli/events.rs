@@ -6,6 +6,7 @@ use crate::transcript::{SESSION, Transcript};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tally::evidence::command_log::chain::{Status, verify};
+use tally::hosts::{Field, Mapping};
 use tally::relay::receiver::Receiver;
 
 const CLOCK_MS: &str = "1790000000000";
@@ -344,4 +345,44 @@ fn a_command_of_a_bound_session_is_in_the_tasks_log_and_a_later_silence_is_no_pa
     );
     let bytes = std::fs::read(task.join("command-log.jsonl")).unwrap();
     assert_eq!(verify(&bytes), Status::Whole);
+}
+
+/// The tables of what each host says, for docs/events.md.
+fn page_of_hosts() -> String {
+    let mut page = String::new();
+    for host in Mapping::hosts() {
+        let mapping = Mapping::of(host).unwrap();
+        page += &format!("\n### {host}\n\n| event | means |\n|---|---|\n");
+        for (native, meaning) in mapping.events() {
+            let more =
+                [(meaning.ends, ", and the session is over"), (meaning.failed, ", and the call failed")];
+            let more: String = more.iter().filter(|(is, _)| *is).map(|(_, text)| *text).collect();
+            page += &format!("| `{native}` | `{}`{more} |\n", meaning.kind.as_str());
+        }
+        page += "\n| field | where the payload has it |\n|---|---|\n";
+        for (field, name) in Field::ALL {
+            let places: Vec<_> = mapping.places(field).map(|place| format!("`{place}`")).collect();
+            let places = if places.is_empty() { "not told".to_owned() } else { places.join(", else ") };
+            page += &format!("| {name} | {places} |\n");
+        }
+        page += "\n| gap | why |\n|---|---|\n";
+        for (what, why) in mapping.gaps() {
+            page += &format!("| {what} | {why} |\n");
+        }
+    }
+    page
+}
+
+#[test]
+fn the_page_of_events_lists_the_words_of_every_host() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/events.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once("<!-- hosts: begin -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- hosts: end -->").unwrap();
+    let fresh = format!("{before}<!-- hosts: begin -->\n{}\n<!-- hosts: end -->{after}", page_of_hosts());
+    #[expect(clippy::disallowed_methods, reason = "asks whoever runs the test")]
+    if std::env::var_os("TALLY_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &fresh).unwrap();
+    }
+    assert_eq!(text, fresh, "TALLY_WRITE_DOCS=1 cargo test --test cli page_of_events writes it again");
 }
