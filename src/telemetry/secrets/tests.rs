@@ -197,6 +197,7 @@ fn what_is_no_credential_is_left() {
         "def login(user: str, password: str) -> None",
         "password = read_password()",
         "let token = next_token(); token: &str, Token::Ident, secret = false, \"secret\": false}",
+        "semi_token: Token![;], token: Option<u32>, secret: http::Secret, api_key: Option<String>",
         "{\"secret\": {\"name\": \"a\"}, \"tokens\": [1, 2]}",
         "password: null, \"password\": \"\"",
         "password: ****",
