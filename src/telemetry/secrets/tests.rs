@@ -155,6 +155,14 @@ fn user_and_password_of_a_url_are_masked() {
 }
 
 #[test]
+fn a_value_in_which_something_was_masked_is_not_judged_again() {
+    // `://a` is too short for a token, and its marker would be long enough.
+    let once = mask("token=://a;b:c@d").into_owned();
+    assert_eq!(once, "token=://[masked:url-credentials]@d");
+    assert_eq!(mask(&once), once);
+}
+
+#[test]
 fn a_key_block_is_masked_whole_even_behind_a_name_in_one_line_or_cut_off() {
     let block = pem("EC PRIVATE KEY");
     let one_line = block.replace('\n', "\\n");
