@@ -1,5 +1,4 @@
-//! None of the credentials here was ever issued: they have the form alone. They are put together from parts, so that no scanner takes
-//! this file for a leak.
+//! No credential here was ever issued. They are put together from parts, so that no scanner takes this file for a leak.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -272,7 +271,6 @@ fn depth_costs_no_stack() {
     assert_eq!(deep, json!("[masked:private-key]"));
 }
 
-/// How often the scanner reads a byte of `text`.
 fn reads(text: &str) -> u64 {
     let text = Text::new(text.as_bytes());
     scan(&text);
@@ -365,7 +363,6 @@ proptest! {
     ) {
         let (_, secret) = secret;
         let masked = mask(&format!("{before}{left}{secret}{after}")).into_owned();
-        // No piece of it either, of what makes it secret.
         for from in (0..secret.len() - 16).step_by(8).filter(|from| secret.len() - from <= 16 || *from > 12) {
             prop_assert!(!masked.contains(&secret[from..from + 16]), "{}", masked);
         }
