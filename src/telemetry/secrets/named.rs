@@ -194,6 +194,8 @@ struct Look {
     slashes: usize,
     /// Marks that are not in base64 either.
     odd: usize,
+    /// A path, a macro or a parameter of types: `token: Token![,]`.
+    is_code: bool,
 }
 
 impl Look {
@@ -244,6 +246,7 @@ impl Hint {
             if byte == b'(' && !end.is_quoted() && look.is_word() {
                 return None;
             }
+            look.is_code |= byte == b'<' || text.has(place, "::") || text.has(place, "![");
             look.note(byte);
             place += 1;
         }
@@ -257,7 +260,8 @@ impl Hint {
             Says::Secret | Says::Token | Says::Header => {
                 let number = look.letters + look.marks == 0 && self.says == Says::Token;
                 let made = look.digits > 0 || look.marks > 0 || look.length >= 16;
-                look.length >= 6 && made && !number && look.stars < look.length
+                let code = look.is_code && !end.is_quoted();
+                look.length >= 6 && made && !number && !code && look.stars < look.length
             }
             Says::Hardly => look.is_random(),
         };
