@@ -22,7 +22,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Start and projects are looked for in this many bytes at the beginning.
-const HEAD: u64 = 4 << 10;
+const HEAD: usize = 4 << 10;
 /// An open call is looked for in this many bytes at the end.
 const TAIL: u64 = 64 << 10;
 
@@ -161,18 +161,22 @@ fn key(parts: &[&[u8]]) -> String {
     hex(hasher.finalize().get(..8).unwrap_or_default())
 }
 
-/// The beginning and the end of a file, whole lines of either.
+/// The beginning and the end of a file; the same where it is small, as it mostly is.
 fn ends(mut file: &File) -> io::Result<(String, String)> {
-    let mut head = vec![];
-    file.take(HEAD).read_to_end(&mut head)?;
-    let length = file.metadata()?.len();
-    let from = length.saturating_sub(TAIL);
-    file.seek(SeekFrom::Start(from))?;
-    let mut tail = vec![];
-    file.take(TAIL).read_to_end(&mut tail)?;
     // A line that is cut has no key that is asked for, or no number behind it.
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok((text(head), text(tail)))
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut bytes = vec![];
+    file.take(TAIL).read_to_end(&mut bytes)?;
+    let all = text(&bytes);
+    let length = file.metadata()?.len();
+    if length <= TAIL {
+        return Ok((all.clone(), all));
+    }
+    let head = text(bytes.get(..HEAD).unwrap_or_default());
+    file.seek(SeekFrom::Start(length - TAIL))?;
+    bytes.clear();
+    file.take(TAIL).read_to_end(&mut bytes)?;
+    Ok((head, text(&bytes)))
 }
 
 #[cfg(test)]
