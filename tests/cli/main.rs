@@ -7,6 +7,7 @@ mod broken;
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
+mod demo;
 mod economics;
 #[cfg(test)]
 mod env;

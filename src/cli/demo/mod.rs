@@ -2,7 +2,7 @@
 //!
 //! A small project, a workflow session, a transcript as Claude Code writes it, a receiver in place of the Console; then
 //! the hook payloads that the host would send, and what came of them. It succeeds only if the receiver got what the
-//! journal holds.
+//! journal holds, and each session event once.
 
 mod scene;
 
@@ -18,6 +18,7 @@ use crate::settings::Settings;
 use crate::settings::env::Env;
 use crate::usage::claude::line::HOST;
 use scene::Scene;
+use serde_json::Value;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -41,13 +42,17 @@ pub(super) fn run(_args: &Args, context: &mut Context<'_>) -> Result<u8, Failure
 
     heading(out, 2, "The hook payloads that Claude Code would send")?;
     let env = scene.env();
-    fire(out, &env, &scene, "SessionStart")?;
+    for event in ["SessionStart", "UserPromptSubmit"] {
+        fire(out, &env, &scene, event)?;
+    }
     scene.first_turn()?;
-    fire(out, &env, &scene, "Stop")?;
+    for event in ["Stop", "UserPromptSubmit", "PreToolUse", "PostToolUse"] {
+        fire(out, &env, &scene, event)?;
+    }
     scene.second_turn()?;
-    fire(out, &env, &scene, "SubagentStop")?;
-    fire(out, &env, &scene, "Stop")?;
-    fire(out, &env, &scene, "SessionEnd")?;
+    for event in ["SubagentStop", "Stop", "SessionEnd"] {
+        fire(out, &env, &scene, event)?;
+    }
 
     let settings = Settings::load(&env, &scene.project());
     let mut records: Vec<Record> = vec![];
@@ -60,37 +65,86 @@ pub(super) fn run(_args: &Args, context: &mut Context<'_>) -> Result<u8, Failure
         writeln!(out, "\n{}", view::one(record, context.width))?;
     }
 
+    let events = events(&settings)?;
+    writeln!(out, "\n   session events  {}", count(&events))?;
+    for channel in &settings.channels.on {
+        writeln!(out, "                   {}", channel.path(&settings.data_dir).display())?;
+    }
+
     heading(out, 4, "What left for the Console")?;
     relay::flush(&settings.data_dir, &env, PATIENCE).map_err(|error| Failure::Failed(error.to_string()))?;
     let received = receiver.received();
-    for request in &received {
+    if let Some(request) = received.first() {
         show(out, request)?;
+        writeln!(
+            out,
+            "   {} more with the same headers: events without words or paths, and the records",
+            received.len() - 1
+        )?;
     }
 
     heading(out, 5, "The verdict")?;
+    let of_kind =
+        |economics: bool| received.iter().filter(move |request| (request.path == "/records") == economics);
     let expected: Vec<String> =
         records.iter().map(|record| body(&record.for_console())).collect::<Result<_, _>>()?;
     let mut got: Vec<String> =
-        received.iter().map(|request| String::from_utf8_lossy(&request.body).into_owned()).collect();
+        of_kind(true).map(|request| String::from_utf8_lossy(&request.body).into_owned()).collect();
     got.sort_by_key(|body| expected.iter().position(|expected| expected == body));
-    if !expected.is_empty() && got == expected {
+    let arrived: Vec<Value> =
+        of_kind(false).map(|request| serde_json::from_slice(&request.body).unwrap_or_default()).collect();
+    if !expected.is_empty() && got == expected && ids(&arrived) == ids(&events) {
+        let (records, events) = (got.len(), arrived.len());
         writeln!(
             out,
-            "   The Console has what the journal holds: {} of {} records.",
-            got.len(),
-            expected.len()
+            "   The Console has what the journal holds: {records} of {records} records, {events} of {events} events."
         )?;
         writeln!(out, "   Look around, then: rm -r {}", root.display())?;
         Ok(0)
     } else {
         let what = format!(
-            "the journal holds {} records, the receiver got {}; see {}",
+            "the journal holds {} records and {} events, the receiver got {} and {}; see {}",
             expected.len(),
+            events.len(),
             got.len(),
+            arrived.len(),
             root.display()
         );
         Err(Failure::Failed(what))
     }
+}
+
+/// The session events of the first channel.
+fn events(settings: &Settings) -> io::Result<Vec<Value>> {
+    let mut events = vec![];
+    if let Some(channel) = settings.channels.on.first() {
+        let path = channel.path(&settings.data_dir);
+        journal::read(&path, b"{", |line, _| events.extend(serde_json::from_slice::<Value>(line).ok()))?;
+    }
+    Ok(events)
+}
+
+fn field<'a>(event: &'a Value, name: &str) -> &'a str {
+    event.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn ids(events: &[Value]) -> Vec<&str> {
+    let mut ids: Vec<_> = events.iter().map(|event| field(event, "event_id")).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// How many there are of each type, in the order in which they came.
+fn count(events: &[Value]) -> String {
+    let mut counts: Vec<(&str, usize)> = vec![];
+    for event in events {
+        let kind = field(event, "event_type");
+        match counts.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((kind, 1)),
+        }
+    }
+    counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
 }
 
 fn heading(out: &mut dyn Write, number: u8, text: &str) -> io::Result<()> {

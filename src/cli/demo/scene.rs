@@ -84,8 +84,19 @@ impl Scene {
             "cwd": self.project(),
             "hook_event_name": event,
         });
-        if let (Value::Object(fields), "SessionStart") = (&mut payload, event) {
-            fields.insert("source".to_owned(), "startup".into());
+        let test = json!({ "command": "npm test", "description": "Run the tests" });
+        let more = match event {
+            "SessionStart" => json!({ "source": "startup" }),
+            "UserPromptSubmit" => json!({ "prompt": "Build the search page" }),
+            "PreToolUse" => json!({ "tool_name": "Bash", "tool_use_id": "toolu_1", "tool_input": test }),
+            "PostToolUse" => json!({
+                "tool_name": "Bash", "tool_use_id": "toolu_1", "tool_input": test,
+                "tool_response": { "stdout": "12 passed", "stderr": "", "exitCode": 0 },
+            }),
+            _ => Value::Null,
+        };
+        if let (Value::Object(fields), Value::Object(more)) = (&mut payload, more) {
+            fields.extend(more);
         }
         payload.to_string()
     }
