@@ -70,7 +70,10 @@ fn print(report: &Report, context: &mut Context<'_>) -> io::Result<()> {
             )?;
         }
     }
-    for (name, switch) in [("economics", &report.relay.economics), ("claims", &report.relay.liveness)] {
+    let relay = &report.relay;
+    for (name, switch) in
+        [("economics", &relay.economics), ("events", &relay.telemetry), ("claims", &relay.liveness)]
+    {
         writeln!(out, "  {name:<11} relay {}: {}", if switch.on { "on" } else { "off" }, switch.reason)?;
     }
     for hook in &report.hooks {

@@ -10,13 +10,14 @@ use crate::settings::endpoint::Endpoint;
 use super::console::Change;
 
 /// Keys that [`edit`] may write, and so what [`without`] takes out.
-pub const KEYS: [&str; 6] = [
+pub const KEYS: [&str; 7] = [
     "console_telemetry_url",
     "console_telemetry_endpoint_url",
     "console_telemetry_token",
     "console_tenant_id",
     "console_economics_relay",
     "console_liveness_relay",
+    "console_telemetry_relay",
 ];
 
 /// The endpoints of single kinds of records.
@@ -47,6 +48,7 @@ pub fn edit(text: &str, change: &Change) -> String {
     for (key, switch) in [
         ("console_economics_relay", change.economics_relay),
         ("console_liveness_relay", change.liveness_relay),
+        ("console_telemetry_relay", change.telemetry_relay),
     ] {
         if let Some(on) = switch {
             lines.set(key, Some(if on { "1" } else { "0" }));

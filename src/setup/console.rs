@@ -43,6 +43,8 @@ pub struct Flags {
     pub economics_relay: Option<bool>,
     /// `--liveness-relay` or `--no-liveness-relay`.
     pub liveness_relay: Option<bool>,
+    /// `--events-relay` or `--no-events-relay`.
+    pub telemetry_relay: Option<bool>,
 }
 
 /// Where the token comes from. It is never an argument.
@@ -69,6 +71,8 @@ pub struct Change {
     pub economics_relay: Option<bool>,
     /// Switch of the liveness relay.
     pub liveness_relay: Option<bool>,
+    /// Switch of the relay of session events.
+    pub telemetry_relay: Option<bool>,
 }
 
 /// A URL that records may go to, and how it was written.
@@ -136,6 +140,7 @@ impl Flags {
             token: self.token.as_ref().map(|source| source.read(cwd)).transpose()?,
             economics_relay: self.economics_relay,
             liveness_relay: self.liveness_relay,
+            telemetry_relay: self.telemetry_relay,
         })
     }
 

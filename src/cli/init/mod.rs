@@ -50,6 +50,12 @@ pub(super) struct Args {
     /// Send no claims; what holds if you never said.
     #[arg(long)]
     no_liveness_relay: bool,
+    /// Send session events; what holds if you never said.
+    #[arg(long, conflicts_with = "no_events_relay")]
+    events_relay: bool,
+    /// Send no session events.
+    #[arg(long)]
+    no_events_relay: bool,
     #[command(flatten)]
     how: How,
 }
@@ -193,6 +199,7 @@ impl Args {
             token: self.console_token_file.clone().map(TokenSource::File),
             economics_relay: switch(self.economics_relay, self.no_economics_relay),
             liveness_relay: switch(self.liveness_relay, self.no_liveness_relay),
+            telemetry_relay: switch(self.events_relay, self.no_events_relay),
         }
     }
 }

@@ -71,7 +71,7 @@ pub fn examine(place: &Place, network: Network) -> Report {
             ),
             session_dir: settings.data_dir.join("sessions"),
             data_dir: settings.data_dir.clone(),
-            channels: vec![],
+            channels: settings.channels.on.iter().map(|channel| channel.name).collect(),
             active_sinks,
         },
         conf,
@@ -79,6 +79,7 @@ pub fn examine(place: &Place, network: Network) -> Report {
         relay: RelayReport {
             economics: of_switch(&settings.economics_relay),
             liveness: of_switch(&settings.liveness_relay),
+            telemetry: of_switch(&settings.telemetry_relay),
         },
         hooks,
         outbox,

@@ -65,8 +65,8 @@ pub struct TelemetryReport {
     pub data_dir: PathBuf,
     /// Where session state is.
     pub session_dir: PathBuf,
-    /// Event channels; there are none yet.
-    pub channels: Vec<String>,
+    /// The channels of session events that are written.
+    pub channels: Vec<&'static str>,
     /// `local-files`, and `console` where one may be sent to.
     pub active_sinks: Vec<&'static str>,
 }
@@ -125,6 +125,8 @@ pub struct RelayReport {
     pub economics: SwitchReport,
     /// Claims.
     pub liveness: SwitchReport,
+    /// Session events.
+    pub telemetry: SwitchReport,
 }
 
 /// A switch.

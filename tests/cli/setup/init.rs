@@ -63,6 +63,18 @@ fn the_same_command_again_changes_no_byte() {
 }
 
 #[test]
+fn session_events_are_switched_off_and_on_by_their_own_key() {
+    let env = TestEnv::new();
+    let args = ["--console-url", "http://127.0.0.1:1", "--no-events-relay"];
+    init(&env, &args, 0);
+    assert!(read(&conf(&env)).contains("console_telemetry_relay=0\n"));
+    init(&env, &["--console-tenant", "acme"], 0);
+    assert!(read(&conf(&env)).contains("console_telemetry_relay=0\n"), "who says nothing changes nothing");
+    init(&env, &["--events-relay"], 0);
+    assert!(read(&conf(&env)).contains("console_telemetry_relay=1\n"));
+}
+
+#[test]
 fn a_rotation_and_a_second_tenant_change_their_keys_and_nothing_else() {
     let env = TestEnv::new();
     let console = Console::start(KNOWN);
