@@ -16,13 +16,13 @@ use crate::liveness::actor::Session;
 use crate::settings::Settings;
 use crate::settings::env::Env;
 use crate::sys::clock;
-use crate::usage::{Runtime, claude, codex};
+use crate::usage::{Runtime, claude, codex, kiro, opencode, pi};
 use payload::Payload;
 use reply::{Reply, Voice};
 use std::path::{Path, PathBuf};
 
 /// The hosts whose hooks are known.
-pub const HOSTS: [&str; 2] = [claude::line::HOST, codex::HOST];
+pub const HOSTS: [&str; 5] = [claude::line::HOST, codex::HOST, opencode::HOST, pi::HOST, kiro::HOST];
 
 /// What a hook has to say for itself; the host never hears it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,9 +46,10 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     // Records come first: they are the duty that cannot be made good by the next hook.
     let runtime = Runtime::of_host(host)?;
     if let Some(moment) = moment(runtime, payload, event) {
-        let transcript = transcript::find(env, runtime, payload);
-        let (cwd, settings) = home_of_session(env, runtime, transcript.as_deref(), cwd);
-        let call = Call { env, host, payload, transcript: transcript.as_deref(), cwd: &cwd };
+        let source = transcript::find(env, runtime, payload);
+        let started = source.as_deref().and_then(|source| transcript::started_in(runtime, source, payload));
+        let (cwd, settings) = home_of_session(env, started, cwd);
+        let call = Call { env, host, payload, source: source.as_deref(), cwd: &cwd };
         if settings.enabled
             && let Err(complaint) = act(&call, moment, settings)
         {
@@ -73,14 +74,8 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
 
 /// The folder and the settings that a session is recorded under. An agent may move on into another repository; its
 /// session stays where it started, as its transcript tells: else it would be billed in both, and to both tenants.
-fn home_of_session(
-    env: &Env,
-    runtime: Runtime,
-    transcript: Option<&Path>,
-    cwd: &Path,
-) -> (PathBuf, Settings) {
+fn home_of_session(env: &Env, started: Option<PathBuf>, cwd: &Path) -> (PathBuf, Settings) {
     let settings = Settings::load(env, cwd);
-    let started = transcript.and_then(|transcript| transcript::started_in(runtime, transcript));
     if let Some(start) = started.filter(|start| start != cwd && start.is_dir()) {
         let at_start = Settings::load(env, &start);
         if at_start.workspace.root != settings.workspace.root {
@@ -110,13 +105,13 @@ enum Moment {
 
 fn moment(runtime: Runtime, payload: &Payload<'_>, event: &str) -> Option<Moment> {
     match event {
-        "SessionStart" => {
+        "SessionStart" | "agentSpawn" => {
             Some(Moment::Start { resumed: matches!(payload.source.as_deref(), Some("resume" | "compact")) })
         }
         // A subagent of Codex is a thread of its own, and the rollout of the one that called it is read at its stop: in
         // the middle of a turn nobody knows yet what is billed in it.
         "SubagentStop" => (runtime != Runtime::Codex).then_some(Moment::SubagentStop),
-        "Stop" => Some(Moment::Stop),
+        "Stop" | "stop" => Some(Moment::Stop),
         "SessionEnd" => Some(Moment::End),
         _ => None,
     }
@@ -127,7 +122,7 @@ struct Call<'a> {
     env: &'a Env,
     host: &'a str,
     payload: &'a Payload<'a>,
-    transcript: Option<&'a Path>,
+    source: Option<&'a Path>,
     cwd: &'a Path,
 }
 
@@ -141,7 +136,7 @@ fn act(call: &Call<'_>, moment: Moment, mut settings: Settings) -> Result<(), Co
     let subject = Subject {
         host: call.host,
         session_id,
-        transcript: call.transcript,
+        source: call.source,
         cwd: call.cwd,
         settings: &settings,
         now_ms: clock::now_ms(),

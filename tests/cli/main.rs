@@ -25,6 +25,8 @@ mod setup;
 #[cfg(test)]
 mod stop;
 #[cfg(test)]
+mod stops;
+#[cfg(test)]
 mod transcript;
 #[cfg(test)]
 mod usage;

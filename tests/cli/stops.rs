@@ -1,0 +1,49 @@
+//! Stops of every host whose sessions are not Claude Code's nor Codex's: each yields its record, through the same ledger.
+
+mod kiro;
+mod opencode;
+mod opencode_files;
+mod pi;
+
+use crate::env::TestEnv;
+use serde_json::{Value, json};
+
+/// Calls the host's hook as it does: exit 0, nothing on stdout.
+fn hook(env: &TestEnv, host: &str, payload: &Value) {
+    let output = env.feed(&["hook", host], payload.to_string().as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+}
+
+/// The records of one session.
+fn records_of(env: &TestEnv, session: &str) -> Vec<Value> {
+    env.records().into_iter().filter(|record| record["session_id"] == session).collect()
+}
+
+/// What `tally usage` counts in the home: input, output, cache reads, and what they cost.
+fn usage(env: &TestEnv) -> ([i64; 3], Option<f64>) {
+    let output = env.run(&["usage", "--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let models: Vec<&Value> = answer["by_model"].as_object().unwrap().values().collect();
+    let sum = |bucket: &str| models.iter().map(|model| model[bucket].as_i64().unwrap()).sum();
+    (["input", "output", "cache_read"].map(sum), answer["total_cost_usd"].as_f64())
+}
+
+/// Holds the records to `tally usage` of the same home and to what the test counted: input, output, cache reads.
+fn assert_add_up(env: &TestEnv, counted: [i64; 3]) {
+    use crate::transcript::{cost, sum};
+    let (tokens, usd) = usage(env);
+    let records = env.records();
+    assert_eq!((sum(&records), tokens), (counted, counted));
+    let off = cost(&records) - usd.unwrap();
+    assert!(off.abs() < 1e-9, "{off} USD apart");
+    // So do the projections of each record.
+    for record in &records {
+        for part in [&record["phases"], &record["cost"]["by_model"]] {
+            let parts: Vec<Value> =
+                part.as_array().unwrap().iter().map(|row| json!({ "cost": row })).collect();
+            assert_eq!(sum(&parts), crate::transcript::tokens(record));
+        }
+    }
+}
