@@ -20,6 +20,16 @@ fn records_of(env: &TestEnv, session: &str) -> Vec<Value> {
     env.records().into_iter().filter(|record| record["session_id"] == session).collect()
 }
 
+/// Holds what is kept and what leaves to their schemas, and returns what leaves.
+fn leaving(record: &Value) -> Value {
+    use crate::economics::schemas::{consoles, errors, ours, outgoing};
+    let body = outgoing(record);
+    for (schema, kept) in [(ours(), record), (ours(), &body), (consoles(), &body)] {
+        assert_eq!(errors(&schema, kept), Vec::<String>::new(), "{kept}");
+    }
+    body
+}
+
 /// What `tally usage` counts in the home: input, output, cache reads, and what they cost.
 fn usage(env: &TestEnv) -> ([i64; 3], Option<f64>) {
     let output = env.run(&["usage", "--json"]);
@@ -40,6 +50,7 @@ fn assert_add_up(env: &TestEnv, counted: [i64; 3]) {
     assert!(off.abs() < 1e-9, "{off} USD apart");
     // So do the projections of each record.
     for record in &records {
+        leaving(record);
         for part in [&record["phases"], &record["cost"]["by_model"]] {
             let parts: Vec<Value> =
                 part.as_array().unwrap().iter().map(|row| json!({ "cost": row })).collect();

@@ -5,7 +5,9 @@
 //!    whichever of them stopped.
 //! 2. A store is asked for what changed since the latest change that was seen ([`Mark`]), and a little before that: a
 //!    clock may have been set back. What is read twice has the same identity; whoever bills it must know.
-//! 3. A database and the files of older versions may both know a session. A message counts from the database; files that
+//! 3. A row carries no index of when it changed. Of a session with very many parts only the newest are asked, which is where
+//!    those of a turn are; all of them once an hour of the session, for one that was written over long after.
+//! 4. A database and the files of older versions may both know a session. A message counts from the database; files that
 //!    were read once, of a session that has moved to a database, are not read again.
 
 use super::{databases, files, store};
@@ -18,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 /// How far before the latest change a store is asked again, in milliseconds.
 const MARGIN_MS: i64 = 2_000;
+/// How often all parts of a session are asked, in milliseconds of the session's own time.
+const SWEEP_MS: i64 = 3_600_000;
 /// Subagents call subagents, but no deeper than this.
 const MAX_DEPTH: usize = 32;
 
@@ -28,6 +32,17 @@ pub struct Mark {
     pub path: PathBuf,
     /// The latest change that was seen, in epoch milliseconds.
     pub changed_ms: i64,
+    /// The same, when all rows were asked last.
+    pub swept_ms: i64,
+}
+
+/// What is asked of a database.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ask {
+    /// What changed at this time or later, in epoch milliseconds.
+    pub(super) since: i64,
+    /// Whether all rows are asked, or of many parts only the newest.
+    pub(super) all: bool,
 }
 
 /// What a store says of a session.
@@ -89,12 +104,12 @@ pub fn news(
     let mut news = News::default();
     let databases = databases(data);
     for path in &databases {
-        let read = store::news(path, session, since(marks, path), &mut news.agent_types, to, met);
-        match read {
+        let ask = ask(marks, path);
+        match store::news(path, session, ask, &mut news.agent_types, to, met) {
             Ok(None) => {}
             Ok(Some(latest)) => {
                 news.known = true;
-                mark(marks, path, latest);
+                mark(marks, path, latest, ask.all);
             }
             Err(error) => news.failed.push((path.clone(), error)),
         }
@@ -107,22 +122,31 @@ pub fn news(
             let known = databases.iter().filter_map(|path| store::answers_among(path, ids).ok());
             known.flatten().collect::<HashSet<String>>()
         };
-        let since = since(marks, &storage);
+        let since = ask(marks, &storage).since;
         let latest = files::news(&storage, &members, since, &in_a_database, &mut news, to, met);
         news.known = true;
-        mark(marks, &storage, latest);
+        mark(marks, &storage, latest, true);
     }
     news
 }
 
-fn since(marks: &[Mark], path: &Path) -> i64 {
-    let mark = marks.iter().find(|mark| mark.path == path);
-    mark.map_or(i64::MIN, |mark| mark.changed_ms.saturating_sub(MARGIN_MS))
+fn ask(marks: &[Mark], path: &Path) -> Ask {
+    let Some(mark) = marks.iter().find(|mark| mark.path == path) else {
+        return Ask { since: i64::MIN, all: true };
+    };
+    let all = mark.changed_ms.saturating_sub(mark.swept_ms) >= SWEEP_MS;
+    let from = if all { mark.swept_ms } else { mark.changed_ms };
+    Ask { since: from.saturating_sub(MARGIN_MS), all }
 }
 
-fn mark(marks: &mut Vec<Mark>, path: &Path, latest: i64) {
+fn mark(marks: &mut Vec<Mark>, path: &Path, latest: i64, swept: bool) {
     match marks.iter_mut().find(|mark| mark.path == path) {
-        Some(mark) => mark.changed_ms = mark.changed_ms.max(latest),
-        None => marks.push(Mark { path: path.to_path_buf(), changed_ms: latest }),
+        Some(mark) => {
+            mark.changed_ms = mark.changed_ms.max(latest);
+            if swept {
+                mark.swept_ms = mark.changed_ms;
+            }
+        }
+        None => marks.push(Mark { path: path.to_path_buf(), changed_ms: latest, swept_ms: latest }),
     }
 }

@@ -3,7 +3,7 @@
 //! Rows are overwritten in place, with a new `time_updated`. A session's news are found by its index and that time; what
 //! a part is, by its length first, so that the outputs of tools, which are most of the file, are never read.
 
-use super::family::Member;
+use super::family::{Ask, Member};
 use super::message::{MAX_STEP, Message, Place, Step};
 use super::{Known, key};
 use crate::usage::database::{self, Database};
@@ -16,6 +16,8 @@ use std::path::Path;
 
 /// A message's JSON is never longer than this.
 const MAX_MESSAGE: i64 = 8 << 20;
+/// Of a session with more parts than this, the newest are asked first.
+const NEWEST: i64 = 2_000;
 /// How often a database is read that its host writes without a log.
 const ATTEMPTS: usize = 3;
 
@@ -83,8 +85,8 @@ pub(super) fn answers_among(path: &Path, ids: &[&str]) -> io::Result<Vec<String>
     Ok(known)
 }
 
-/// Reads the messages of a session and of those below it that changed at `since` or later (`time_updated`, epoch
-/// milliseconds), and returns when the latest of them changed; `None` when the database has no such session.
+/// Reads the messages of a session and of those below it that changed (`time_updated`), and returns when the latest of
+/// them did, in epoch milliseconds; `None` when the database has no such session.
 /// `agent_types` gets what kind of agent each session below is.
 ///
 /// # Errors
@@ -92,7 +94,7 @@ pub(super) fn answers_among(path: &Path, ids: &[&str]) -> io::Result<Vec<String>
 pub(super) fn news(
     path: &Path,
     session: &str,
-    since: i64,
+    ask: Ask,
     agent_types: &mut BTreeMap<String, String>,
     to: &mut dyn Receiver,
     met: &mut Diagnostics,
@@ -100,7 +102,7 @@ pub(super) fn news(
     for _ in 0..ATTEMPTS {
         let database = database::open_promptly(path)?;
         let mut seen = Diagnostics::default();
-        let latest = family(&database, session, since, agent_types, to, &mut seen);
+        let latest = family(&database, session, ask, agent_types, to, &mut seen);
         // What was read twice is merged; what a page that was being written hid is read the next time.
         if database.is_undisturbed() {
             *met += seen;
@@ -113,7 +115,7 @@ pub(super) fn news(
 fn family(
     database: &Database,
     session: &str,
-    since: i64,
+    ask: Ask,
     agent_types: &mut BTreeMap<String, String>,
     to: &mut dyn Receiver,
     met: &mut Diagnostics,
@@ -135,13 +137,37 @@ fn family(
         }
     })?;
     let sessions = Sessions { top: Some(session), created };
-    let mut latest = since;
+    let mut latest = ask.since;
     for member in sessions.created.keys() {
         let mut found = Found { known: &mut Known::new(), agent_types };
-        let changed = read(database, &sessions, Some((member, since)), &mut found, to, met)?;
+        let first_part = if ask.all { None } else { oldest_of_newest(database, member, ask.since)? };
+        let only = Changed { session: member, since: ask.since, first_part: first_part.unwrap_or(i64::MIN) };
+        let changed = read(database, &sessions, Some(&only), &mut found, to, met)?;
         latest = latest.max(changed);
     }
     Ok(Some(latest))
+}
+
+/// The row of the oldest of the session's newest parts; `None` when there are no more than those, or when it changed
+/// itself: then there may be more that did before it. Rows are numbered as they are added.
+fn oldest_of_newest(database: &Database, session: &str, since: i64) -> io::Result<Option<i64>> {
+    let mut oldest = None;
+    let sql = format!(
+        "SELECT rowid, time_updated FROM part WHERE session_id = ?1 ORDER BY rowid DESC LIMIT 1 OFFSET {NEWEST}"
+    );
+    database.each(&sql, &[&session], |row| {
+        oldest = row.whole(0).filter(|_| row.whole(1).is_some_and(|updated| updated < since));
+    })?;
+    Ok(oldest)
+}
+
+/// Which rows are read of a session.
+struct Changed<'c> {
+    session: &'c str,
+    /// Those that changed at this time or later, in epoch milliseconds.
+    since: i64,
+    /// And of the parts, those from this row on.
+    first_part: i64,
 }
 
 /// What the reading of messages finds beside calls.
@@ -154,15 +180,16 @@ struct Found<'f> {
 fn read(
     database: &Database,
     sessions: &Sessions<'_>,
-    only: Option<(&String, i64)>,
+    only: Option<&Changed<'_>>,
     found: &mut Found<'_>,
     to: &mut dyn Receiver,
     met: &mut Diagnostics,
 ) -> io::Result<i64> {
     let Found { known, agent_types } = found;
     let mut latest = i64::MIN;
-    let scope = only.as_ref().map(|(session, since)| [session as &dyn ToSql, since as &dyn ToSql]);
+    let scope = only.map(|only| [&only.session as &dyn ToSql, &only.since, &only.first_part]);
     let parameters = scope.as_ref().map_or(&[][..], |scope| &scope[..]);
+    let of_messages = parameters.get(..2).unwrap_or_default();
     // Whoever reads all has no use for the time of a row.
     let (updated, condition) = match only {
         Some(_) => ("time_updated", "{}.session_id = ?1 AND {}.time_updated >= ?2"),
@@ -173,7 +200,7 @@ fn read(
         "SELECT p.id, p.data, p.{updated}, m.id, m.session_id, m.data
          FROM part p CROSS JOIN message m ON m.id = p.message_id
          WHERE {} AND octet_length(p.data) <= {MAX_STEP} AND instr(p.data, 'step-finish')",
-        condition.replace("{}", "p")
+        condition.replace("{}", "p") + if only.is_some() { " AND p.rowid >= ?3" } else { "" }
     );
     database.each(&steps, parameters, |row| {
         latest = latest.max(row.whole(2).unwrap_or(latest));
@@ -196,7 +223,7 @@ fn read(
         condition.replace("{}", "m")
     );
     let mut without_steps = vec![];
-    database.each(&messages, parameters, |row| {
+    database.each(&messages, of_messages, |row| {
         latest = latest.max(row.whole(2).unwrap_or(latest));
         let (Some(id), Some(session)) = (row.text(0), row.text(1)) else { return };
         let Some(message) = row.bytes(3).and_then(Message::parse) else {

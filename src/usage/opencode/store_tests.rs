@@ -127,7 +127,7 @@ fn news_are_what_changed_and_an_overwritten_row_is_read_again() {
     let read = |since: i64| {
         let (mut heard, mut met) = (Heard::default(), Diagnostics::default());
         let mut types = BTreeMap::new();
-        let latest = news(&path, "s", since, &mut types, &mut heard, &mut met).unwrap();
+        let latest = news(&path, "s", Ask { since, all: true }, &mut types, &mut heard, &mut met).unwrap();
         (heard.calls, latest.unwrap())
     };
     assert_eq!(read(0), (vec![call("s", 10)], 103));

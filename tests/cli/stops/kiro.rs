@@ -1,6 +1,6 @@
 //! Kiro sells credits and writes no tokens: what is unknown is null, what was charged adds up.
 
-use super::{hook, records_of};
+use super::{hook, leaving, records_of};
 use crate::env::TestEnv;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -89,6 +89,30 @@ fn each_stop_records_the_credits_of_its_turn_and_no_tokens() {
     assert_eq!(env.log(), "");
     let shown = String::from_utf8(env.run(&["economics", "show"]).stdout).unwrap();
     assert!(shown.contains("0.33 credits") && shown.contains("0.12 credits"), "{shown}");
+}
+
+#[test]
+fn what_leaves_has_zeros_that_are_said_and_the_credits() {
+    let env = TestEnv::new();
+    write(&env, ID, &[turn(1, 30, Some(0.12))]);
+    say(&env, "stop", ID);
+    let body = leaving(&env.records()[0]);
+    let cost = &body["cost"];
+    assert_eq!(
+        [&cost["input_tokens"], &cost["output_tokens"], &cost["estimated_cost_usd"]],
+        [&json!(0), &json!(0), &json!(0.0)]
+    );
+    assert_eq!((&cost["credits"], &cost["complete"]), (&json!(0.12), &json!(false)));
+    let unknown: Vec<&str> =
+        body["unknown_fields"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for path in [
+        "cost.input_tokens",
+        "cost.estimated_cost_usd",
+        "cost.by_model[0].output_tokens",
+        "phases[0].input_tokens",
+    ] {
+        assert!(unknown.contains(&path), "{path} is not in {unknown:?}");
+    }
 }
 
 #[test]

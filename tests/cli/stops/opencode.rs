@@ -196,6 +196,38 @@ fn a_message_without_steps_counts_itself_and_grows() {
 }
 
 #[test]
+fn of_very_many_parts_those_of_a_turn_are_read_at_once_and_an_old_one_within_the_hour() {
+    let env = TestEnv::new();
+    let host = Host::new(&env);
+    let noise = |turn: i64, parts: i64| {
+        host.database.execute_batch("BEGIN").unwrap();
+        for at in 0..parts {
+            let data = json!({"type": "text", "text": "…"});
+            host.part("ses_1", "msg_ases_11", &format!("prt_{turn}_{at}"), T0 + turn * 10_000 + 2_000, &data);
+        }
+        host.database.execute_batch("COMMIT").unwrap();
+    };
+    host.session("ses_1", None, &env.project(), T0).turn("ses_1", "1", T0 + 10_000, [1, 2, 3]);
+    noise(1, 2_500);
+    say(&env, "Stop", "ses_1");
+    // A turn's first step lies behind more parts than are asked first.
+    host.turn("ses_1", "2", T0 + 20_000, [10, 20, 30]);
+    noise(2, 2_500);
+    host.prompt("ses_1", "msg_also", T0 + 28_000);
+    say(&env, "Stop", "ses_1");
+    // A usual turn; and the first step of all is written over.
+    host.turn("ses_1", "3", T0 + 30_000, [4, 5, 6]);
+    host.step("ses_1", "msg_ases_11", "prt_ses_11", T0 + 31_500, [1, 9, 3]);
+    say(&env, "Stop", "ses_1");
+    host.turn("ses_1", "4", T0 + 3_700_000, [1, 1, 1]);
+    say(&env, "Stop", "ses_1");
+    host.turn("ses_1", "5", T0 + 3_800_000, [2, 2, 2]);
+    say(&env, "Stop", "ses_1");
+    assert_eq!(all(&env.records()), [[1, 2, 3], [10, 20, 30], [4, 5, 6], [1, 1, 1], [2, 9, 2]]);
+    assert_add_up(&env, [18, 37, 42]);
+}
+
+#[test]
 fn interleaved_sessions_have_nothing_of_each_other() {
     let env = TestEnv::new();
     let host = Host::new(&env);
