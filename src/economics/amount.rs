@@ -227,3 +227,40 @@ impl Totals {
         *self == Self::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn credits(value: f64) -> Option<Credits> {
+        Credits::of(value)
+    }
+
+    #[test]
+    fn what_is_stored_is_read_back_and_so_is_what_an_earlier_version_stored() {
+        let counted = Amount::of_call(Tokens { input: 1, output: 2, ..Tokens::default() }, None);
+        let charged = Amount { credits: credits(0.25), ..Amount::of_uncounted_call() };
+        for amount in [Amount::default(), counted, Amount::of_uncounted_call(), charged] {
+            let stored = serde_json::to_string(&amount).unwrap();
+            assert_eq!(serde_json::from_str::<Amount>(&stored).unwrap(), amount, "{stored}");
+        }
+        assert_eq!(serde_json::from_str::<Amount>("[1,2,0,0,0,0,1,3,0]").unwrap(), counted);
+        assert!(serde_json::from_str::<Amount>("[1,2]").is_err());
+    }
+
+    #[test]
+    fn tokens_are_unknown_where_no_call_was_counted_and_known_to_be_none_where_there_was_no_call() {
+        let mut sum = Amount::default();
+        assert_eq!((sum.known_tokens(), sum.known_cost()), (Some(Tokens::default()), Some(Usd::default())));
+        let turn = Amount { credits: credits(0.25), ..Amount::of_uncounted_call() };
+        sum += turn;
+        assert_eq!((sum.known_tokens(), sum.known_cost(), sum.is_complete()), (None, None, false));
+        let counted = Tokens { input: 5, ..Tokens::default() };
+        sum += Amount::of_call(counted, Some(Usd::from_pico(7)));
+        assert_eq!((sum.known_tokens(), sum.known_cost()), (Some(counted), Some(Usd::from_pico(7))));
+        assert!(!sum.is_complete());
+        sum -= Amount::of_call(counted, Some(Usd::from_pico(7)));
+        sum -= turn;
+        assert_eq!(sum, Amount::default(), "nothing is left, not even no credits");
+    }
+}

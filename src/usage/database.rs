@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! no write-ahead log, or an empty one     immutable: no lock, no file beside it
+//! a rollback journal                      read-only, with a lock: pages may hold what is not committed
 //! a log, and its index (`-shm`)           read-only, the index too: what a live host has committed is seen
 //! a log without an index                  a private copy of both, where SQLite may build one
 //! ```
@@ -10,7 +11,7 @@
 //! All that is read through one [`Database`] is of one moment: a host that writes meanwhile is not seen. Where nothing is
 //! locked, only [`Database::is_undisturbed`] tells whether that holds.
 //!
-//! The second never writes the index: with `readonly_shm` SQLite uses the marks that are there, or builds an index of its
+//! The third never writes the index: with `readonly_shm` SQLite uses the marks that are there, or builds an index of its
 //! own in memory (SQLite 3.22, walBeginShmUnreliable).
 
 use crate::journal::foreign::MAX_COUNT;
@@ -62,6 +63,11 @@ fn open_within(path: &Path, max_copy: u64) -> io::Result<Database> {
     files::open_regular(path)?;
     let before = State::of(path)?;
     let log = before.2;
+    let is_changing = beside(path, "-journal").metadata().is_ok_and(|journal| journal.len() > 0);
+    if log == 0 && is_changing {
+        let connection = connect(&uri(path, "mode=ro"))?;
+        return Ok(Database { connection, unlocked: None, _copy: None });
+    }
     if log == 0 {
         let unlocked = Some((path.to_path_buf(), before));
         return connect(&uri(path, "mode=ro&immutable=1")).map(|connection| Database {

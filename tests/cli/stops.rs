@@ -3,6 +3,7 @@
 mod kiro;
 mod opencode;
 mod opencode_files;
+mod opencode_host;
 mod pi;
 
 use crate::env::TestEnv;

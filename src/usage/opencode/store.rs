@@ -17,7 +17,7 @@ use std::path::Path;
 /// A message's JSON is never longer than this.
 const MAX_MESSAGE: i64 = 8 << 20;
 /// Of a session with more parts than this, the newest are asked first.
-const NEWEST: i64 = 2_000;
+const NEWEST: i64 = 1_000;
 /// How often a database is read that its host writes without a log.
 const ATTEMPTS: usize = 3;
 

@@ -1,6 +1,6 @@
 //! opencode's files of older versions, alone and beside a database.
 
-use super::opencode::{Host, T0, answer, counts, say};
+use super::opencode_host::{Host, T0, answer, counts, say};
 use super::{assert_add_up, records_of};
 use crate::env::TestEnv;
 use crate::transcript::tokens;
