@@ -55,13 +55,7 @@ pub fn of_session(home: &Path, id: &str) -> Option<PathBuf> {
 /// Where the agent worked when the session started, if its file says so.
 #[must_use]
 pub fn first_cwd(file: File) -> Option<PathBuf> {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Placed {
-        #[serde(deserialize_with = "own_text")]
-        cwd: Option<String>,
-    }
-    serde_json::from_reader::<_, Placed>(BufReader::new(file)).ok()?.cwd.map(Into::into)
+    serde_json::from_reader::<_, RawSession>(BufReader::new(file)).ok()?.cwd.map(Into::into)
 }
 
 /// Reads a whole session.
@@ -134,6 +128,8 @@ fn deliver(
 struct RawSession {
     #[serde(deserialize_with = "own_text")]
     session_id: Option<String>,
+    #[serde(deserialize_with = "own_text")]
+    cwd: Option<String>,
     #[serde(deserialize_with = "object")]
     session_state: Option<State>,
 }

@@ -59,3 +59,29 @@ fn assert_add_up(env: &TestEnv, counted: [i64; 3]) {
         }
     }
 }
+
+#[test]
+fn an_agent_that_moved_on_is_recorded_where_its_session_started() {
+    let line = |cwd: &std::path::Path| {
+        let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-10T09:00:00.000Z", "cwd": cwd});
+        let usage = json!({"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 0});
+        let message = json!({"role": "assistant", "model": "claude-sonnet-4-6", "usage": usage});
+        let entry = json!({"type": "message", "id": "0a", "timestamp": "2026-11-10T09:00:01.000Z", "message": message});
+        format!("{header}\n{entry}\n")
+    };
+    let turns = json!({"conversation_metadata": {"user_turn_metadatas": [{"metering_usage": [{"value": 1, "unit": "credit"}]}]}});
+    let session =
+        |cwd: &std::path::Path| json!({"session_id": "s", "cwd": cwd, "session_state": turns}).to_string();
+    for (host, path) in [("pi", ".pi/agent/sessions/--p--/t_s.jsonl"), ("kiro", ".kiro/sessions/cli/s.json")]
+    {
+        let env = TestEnv::new();
+        let (start, path) = (env.home().join("start"), env.home().join(path));
+        std::fs::create_dir_all(start.join(".kontourai")).unwrap();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, if host == "pi" { line(&start) } else { session(&start) }).unwrap();
+        hook(&env, host, &json!({"hook_event_name": "Stop", "session_id": "s", "cwd": env.project()}));
+        assert_eq!(env.records().len(), 0, "{host}");
+        let records = crate::env::lines(&start.join(".kontourai/telemetry/economics.jsonl"));
+        assert_eq!((records.len(), &records[0]["cost"]["calls"]), (1, &json!(1)), "{host}");
+    }
+}
