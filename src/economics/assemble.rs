@@ -94,7 +94,9 @@ pub fn assemble(facts: &Facts<'_>) -> Record {
         cost: Cost {
             figures: figures(facts.delta.sum),
             by_model: ModelFigures::all(&facts.delta.by_model),
-            complete: read && facts.diagnostics.unreadable_lines == 0 && facts.delta.sum.is_complete(),
+            complete: read
+                && facts.diagnostics.unreadable_lines + facts.diagnostics.uncounted_calls == 0
+                && facts.delta.sum.is_complete(),
             unpriced_models: unpriced(&facts.delta.by_model),
         },
         time: Time {

@@ -8,7 +8,8 @@ use super::reading::Reading;
 use super::session::{BilledCall, Ownership, Session};
 use crate::journal::label::label;
 use crate::pricing::{Basis, Registry, Request};
-use crate::usage::Call;
+use crate::usage::call::Traits;
+use crate::usage::{Call, Credits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -100,6 +101,7 @@ impl Bill {
             traits: call.traits.bits(),
             phase,
             summed_as,
+            credits_micro: call.credits.map(Credits::micros),
             charge_pico: priced.and_then(|priced| i64::try_from(priced.cost.pico()).ok()),
         }
     }
@@ -113,10 +115,14 @@ impl BilledCall {
 
     /// Whether nothing that is billed differs. A new price list alone does not change a bill that was sent.
     fn says_the_same(&self, other: &Self) -> bool {
-        (self.tokens, self.traits, &self.model) == (other.tokens, other.traits, &other.model)
+        let said = |call: &Self| (call.tokens, call.credits_micro, call.traits);
+        said(self) == said(other) && self.model == other.model
     }
 
     fn amount(&self) -> Amount {
-        Amount::of_call(self.tokens(), self.charge())
+        let counted = !Traits::from_bits(self.traits).has(Traits::UNCOUNTED);
+        let amount =
+            if counted { Amount::of_call(self.tokens(), self.charge()) } else { Amount::of_uncounted_call() };
+        Amount { credits: self.credits(), ..amount }
     }
 }

@@ -266,6 +266,8 @@ fn amount(told: &Figures, before: &Amount) -> Amount {
         calls: known.calls,
         unpriced_tokens: None,
         estimated_cost_usd: told.estimated_cost_usd.or(Some(before.cost)),
+        credits: known.credits,
+        uncounted_calls: known.uncounted_calls,
     });
     let new_tokens = amount.tokens.total() - before.tokens.total();
     let unpriced_tokens =
@@ -286,6 +288,8 @@ fn figures(of: &Value) -> Figures {
         unpriced_tokens: None,
         estimated_cost_usd: number(of, "estimated_cost_usd")
             .map(|usd| Usd::from_pico((usd * 1e12).round() as i128)),
+        credits: None,
+        uncounted_calls: None,
     }
 }
 

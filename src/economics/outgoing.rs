@@ -2,6 +2,7 @@
 
 use super::record::{Figures, Record, Seconds};
 use crate::pricing::Usd;
+use crate::usage::Credits;
 
 impl Record {
     /// The record as the Console takes it: a number that it demands and nobody knows is 0, its path is listed in
@@ -25,8 +26,8 @@ impl Record {
         out
     }
 
-    /// Whether the record says nothing that a reader elsewhere could use: no task, no cost, no tokens, no defect
-    /// (contract C.5.3: such records dilute averages).
+    /// Whether the record says nothing that a reader elsewhere could use: no task, no cost in money or credits, no tokens, no
+    /// defect (contract C.5.3: such records dilute averages).
     #[must_use]
     pub fn is_without_signal(&self) -> bool {
         let attributed = self
@@ -37,7 +38,8 @@ impl Record {
             input_tokens, output_tokens, cache_creation_input_tokens, cache_read_input_tokens, ..
         } = self.cost.figures;
         let tokens = [input_tokens, output_tokens, cache_creation_input_tokens, cache_read_input_tokens];
-        let costs = self.cost.figures.estimated_cost_usd.is_some_and(|cost| cost != Usd::default());
+        let costs = self.cost.figures.estimated_cost_usd.is_some_and(|cost| cost != Usd::default())
+            || self.cost.figures.credits.is_some_and(|credits| credits != Credits::default());
         let defects = self.defects.gate_fires != 0
             || self.defects.caught_false_completions != 0
             || self.defects.findings_by_severity.sum() != 0;

@@ -1,7 +1,14 @@
-//! What a session's transcripts say that is new since they were read last.
+//! What a session's source says that is new since it was read last.
 //!
-//! A stop costs what the turn added, not what the session weighs: each file is read from where the last read ended,
-//! as long as it is still the file that was read (device, inode, length, and the bytes before the offset).
+//! ```text
+//! Claude Code, Codex, pi    files that grow: read from where the last read ended
+//! opencode                  a folder of stores with all sessions: what changed since the last change that was seen
+//! Kiro                      a file of a few lines a turn, written anew: read whole
+//! ```
+//!
+//! A stop costs what the turn added, not what the session weighs. A file is read further as long as it is still the file
+//! that was read (device, inode, length, and the bytes before the offset). What is read twice is billed once: the ledger of
+//! billed calls decides, not the mark.
 
 use super::clock::RunClock;
 use super::session::{FileMark, Head};
@@ -9,8 +16,9 @@ use crate::sys::files;
 use crate::usage::call::Name;
 use crate::usage::claude::{layout, read};
 use crate::usage::codex::thread::Thread;
+use crate::usage::opencode::family;
 use crate::usage::reader::{Prompt, Receiver};
-use crate::usage::{Diagnostics, Ledger, Observation, Runtime, codex, pi};
+use crate::usage::{Diagnostics, Ledger, Observation, Runtime, codex, kiro, pi};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -26,6 +34,12 @@ pub struct Reading {
     pub diagnostics: Diagnostics,
     /// The file of each subagent that was read.
     pub agent_files: BTreeMap<String, PathBuf>,
+    /// What kind of agent each subagent is, where its calls say so.
+    pub agent_types: BTreeMap<String, String>,
+    /// Whether the session is gone from its source: it was deleted, or never written.
+    pub absent: bool,
+    /// Whether the source tells calls and not when they were asked for, so that no run can be timed.
+    pub untimed: bool,
     /// Why the conversation could not be read, if it could not.
     pub unreadable: Option<String>,
     session_id: String,
@@ -43,16 +57,58 @@ struct Turn {
 }
 
 impl Reading {
-    /// Reads what is new in the session's files, and moves the marks of `head` forward.
+    /// Reads what is new in the session's source, and moves the marks of `head` forward.
     #[must_use]
-    pub fn of_session(head: &mut Head, transcript: &Path) -> Self {
+    pub fn of_session(head: &mut Head, source: &Path) -> Self {
+        let runtime = Runtime::of_host(&head.host).unwrap_or(Runtime::ClaudeCode);
+        match runtime {
+            Runtime::Opencode => Self::of_stores(head, source),
+            _ => Self::of_files(head, source, runtime),
+        }
+    }
+
+    fn of_stores(head: &mut Head, data: &Path) -> Self {
+        let session_id = head.session_id.clone();
+        let mut reading = Self { session_id: session_id.clone(), ..Self::default() };
+        let mut met = Diagnostics::default();
+        let mut receiver = Receive { reading: &mut reading, conversation: true };
+        let news = family::news(data, &session_id, &mut head.stores, &mut receiver, &mut met);
+        reading.diagnostics += met;
+        reading.agent_types = news.agent_types;
+        reading.absent = !news.known && news.failed.is_empty();
+        if reading.absent {
+            reading.unreadable = Some(format!("{}: no session {session_id}", data.display()));
+        } else if news.known {
+            reading.diagnostics.unreadable_files += news.failed.len() as u64;
+        }
+        if let Some((path, error)) = news.failed.first() {
+            reading.unreadable = Some(format!("{}: {error}", path.display()));
+        }
+        // Rows come in no order.
+        reading.turns.sort_by_key(|turn| (turn.at_ms, !turn.prompt));
+        reading.forget_old_prompts(head);
+        reading
+    }
+
+    /// A source that is not read from a mark on tells of a prompt more than once; a run starts once.
+    fn forget_old_prompts(&mut self, head: &mut Head) {
+        let latest = &mut head.prompted_ms;
+        self.turns.retain(|turn| {
+            let keep = !turn.prompt || *latest < Some(turn.at_ms);
+            if turn.prompt {
+                *latest = (*latest).max(Some(turn.at_ms));
+            }
+            keep
+        });
+    }
+
+    fn of_files(head: &mut Head, transcript: &Path, runtime: Runtime) -> Self {
         let stem = transcript.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
         let last_session = head.named.clone();
         let mut reading = Self { session_id: head.session_id.clone(), stem, last_session, ..Self::default() };
         // Subagents lie beside the file itself, wherever a link to it may be.
         let real = transcript.is_symlink().then(|| transcript.canonicalize().ok()).flatten();
         let transcript = real.as_deref().unwrap_or(transcript);
-        let runtime = Runtime::of_host(&head.host).unwrap_or(Runtime::ClaudeCode);
         let mut files = vec![transcript.to_path_buf()];
         // What is no transcript has no subagents: the folder of its name may be anything.
         if runtime == Runtime::ClaudeCode && transcript.is_file() {
@@ -71,6 +127,10 @@ impl Reading {
             }
         }
         head.named.clone_from(&reading.last_session);
+        if runtime == Runtime::Kiro {
+            reading.forget_old_prompts(head);
+            reading.untimed = !reading.turns.iter().any(|turn| turn.prompt);
+        }
         reading
     }
 
@@ -139,6 +199,12 @@ impl Reading {
             }
         }
         let mut file = files::open_regular(path)?;
+        if runtime == Runtime::Kiro {
+            let mut met = Diagnostics::default();
+            let read = kiro::session(file, path, &mut Receive { reading: self, conversation }, &mut met);
+            self.diagnostics += met;
+            return read;
+        }
         let metadata = file.metadata()?;
         let mark = mark.filter(|mark| is_same(&file, &metadata, mark));
         let from = mark.map_or(0, |mark| mark.offset);
@@ -156,7 +222,7 @@ impl Reading {
             }
             Runtime::Pi => pi::news(&mut file, path, from, &mut receiver, &mut met)?,
             Runtime::Opencode | Runtime::GeminiCli | Runtime::CopilotCli | Runtime::Kiro => {
-                let why = format!("sessions of {} have no file that grows", runtime.host());
+                let why = format!("sessions of {} are no files that grow", runtime.host());
                 return Err(io::Error::new(io::ErrorKind::Unsupported, why));
             }
         };

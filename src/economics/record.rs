@@ -8,7 +8,7 @@
 
 use super::amount::{Amount, Parts, Totals};
 use crate::pricing::Usd;
-use crate::usage::Tokens;
+use crate::usage::{Credits, Tokens};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -107,22 +107,30 @@ pub struct Figures {
     pub unpriced_tokens: Option<i64>,
     /// USD; the sum of the priced part, `null` when no part is priced.
     pub estimated_cost_usd: Option<Usd>,
+    /// Credits, of hosts that sell those; not part of the cost. Left out where none were charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credits: Option<Credits>,
+    /// Billed requests that the host writes no counts of; left out when there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncounted_calls: Option<i64>,
 }
 
 impl From<Amount> for Figures {
     fn from(amount: Amount) -> Self {
-        let Tokens { input, output, cache_write_5m, cache_write_1h, cache_read, web_search_requests } =
-            amount.tokens;
+        let tokens = amount.known_tokens();
+        let written = |tokens: Tokens| tokens.cache_write_5m + tokens.cache_write_1h;
         Self {
-            input_tokens: Some(input),
-            output_tokens: Some(output),
-            cache_creation_input_tokens: Some(cache_write_5m + cache_write_1h),
-            cache_creation_1h_input_tokens: Some(cache_write_1h),
-            cache_read_input_tokens: Some(cache_read),
-            web_search_requests: Some(web_search_requests),
+            input_tokens: tokens.map(|tokens| tokens.input),
+            output_tokens: tokens.map(|tokens| tokens.output),
+            cache_creation_input_tokens: tokens.map(written),
+            cache_creation_1h_input_tokens: tokens.map(|tokens| tokens.cache_write_1h),
+            cache_read_input_tokens: tokens.map(|tokens| tokens.cache_read),
+            web_search_requests: tokens.map(|tokens| tokens.web_search_requests),
             calls: Some(amount.calls),
-            unpriced_tokens: Some(amount.unpriced_tokens),
+            unpriced_tokens: tokens.map(|_| amount.unpriced_tokens),
             estimated_cost_usd: amount.known_cost(),
+            credits: amount.credits,
+            uncounted_calls: Some(amount.uncounted_calls).filter(|calls| *calls != 0),
         }
     }
 }
@@ -143,6 +151,8 @@ impl From<Figures> for Amount {
             cost: figures.estimated_cost_usd.unwrap_or_default(),
             calls: figures.calls.unwrap_or(0),
             unpriced_tokens: figures.unpriced_tokens.unwrap_or(0),
+            uncounted_calls: figures.uncounted_calls.unwrap_or(0),
+            credits: figures.credits,
         }
     }
 }
@@ -315,6 +325,9 @@ pub struct TaskTotals {
 pub struct RunDiagnostics {
     /// Lines with usage that could not be read.
     pub unreadable_lines: u64,
+    /// Requests that the host writes of, and writes nothing to count.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub uncounted_calls: u64,
     /// Calls priced at the current list because they have no timestamp.
     pub calls_without_timestamp: u64,
     /// Calls older than the first price list, priced by it.

@@ -17,6 +17,8 @@ use crate::pricing;
 use crate::settings::Settings;
 use crate::sys::files;
 use crate::usage::claude::layout;
+use crate::usage::opencode::{self, family};
+use crate::usage::{kiro, pi};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,15 +28,16 @@ use std::time::Duration;
 /// session's next record.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The session that a hook speaks of.
+/// The session that a hook speaks of. One of opencode's subagents is taken for the session at the top of its family, to
+/// which its calls are billed ([`family`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The host.
     pub host: &'a str,
     /// The host's session id; never empty.
     pub session_id: &'a str,
-    /// The conversation's transcript, as the host names it.
-    pub transcript: Option<&'a Path>,
+    /// Where its calls are written, if that is known: its transcript, or the data folder of opencode.
+    pub source: Option<&'a Path>,
     /// Where the agent works.
     pub cwd: &'a Path,
     /// What the user decided.
@@ -82,6 +85,9 @@ pub struct Stopped {
 /// # Errors
 /// When the session's file cannot be written.
 pub fn start(subject: &Subject<'_>, resumed: bool) -> Result<(), RunError> {
+    // These say that a session starts whenever they load one.
+    let has_been = [pi::HOST, kiro::HOST].contains(&subject.host) && subject.source.is_some_and(Path::exists);
+    let resumed = resumed || has_been;
     let (_sessions, mut session) = open(subject)?;
     if session.head.is_some() {
         return Ok(());
@@ -104,13 +110,18 @@ pub fn start(subject: &Subject<'_>, resumed: bool) -> Result<(), RunError> {
 /// # Errors
 /// When session, transcript or index cannot be read or written.
 pub fn advance(subject: &Subject<'_>) -> Result<(), RunError> {
+    let top = top(subject);
+    advance_to(&Subject { session_id: top.as_deref().unwrap_or(subject.session_id), ..*subject })
+}
+
+fn advance_to(subject: &Subject<'_>) -> Result<(), RunError> {
     let (_sessions, mut session) = open(subject)?;
-    let Some(transcript) = subject.transcript else { return Ok(()) };
+    let Some(source) = subject.source else { return Ok(()) };
     let mut head = head_of(&session, subject);
     let task = task(subject);
-    let before = head.files.clone();
-    let (_, bill) = bill(subject, transcript, &mut session, &mut head, &task)?;
-    if head.files == before {
+    let before = (head.files.clone(), head.stores.clone());
+    let (_, bill) = bill(subject, source, &mut session, &mut head, &task)?;
+    if bill.calls.is_empty() && (&head.files, &head.stores) == (&before.0, &before.1) {
         return Ok(());
     }
     commit(&mut session, &bill.calls, head, Durability::Written)
@@ -122,6 +133,13 @@ pub fn advance(subject: &Subject<'_>) -> Result<(), RunError> {
 /// # Errors
 /// When nothing could be recorded. The transcript is not lost: the session's next record will hold the run.
 pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
+    let top = top(subject);
+    let subject = &Subject { session_id: top.as_deref().unwrap_or(subject.session_id), ..*subject };
+    if ended && top.is_some() {
+        // With a subagent's session the one above it does not end.
+        advance_to(subject)?;
+        return Ok(Stopped { record: None, handoff: None, warnings: vec![] });
+    }
     let settings = subject.settings;
     let (_sessions, mut session) = open(subject)?;
     let mut head = head_of(&session, subject);
@@ -141,7 +159,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
         None => TaskTotals::default(),
     };
 
-    let runs = head.clock.stop((!ended).then_some(subject.now_ms));
+    let runs = head.clock.stop((!ended).then_some(subject.now_ms)).filter(|_| !news.untimed);
     let facts = Facts {
         host: Some(subject.host),
         session_id: subject.session_id,
@@ -162,13 +180,18 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
         tenant: settings.tenant.clone(),
         diagnostics: news.diagnostics.clone(),
     };
-    let record = (head.sequence == 0 || has_news(&facts)).then(|| assemble(&facts));
+    // A session that was deleted before anything of it was seen had no run that could be told of.
+    let is_due = has_news(&facts) || (head.sequence == 0 && !(ended && news.absent));
+    let record = is_due.then(|| assemble(&facts));
     let handoff = write(&mut journal, record.as_ref(), settings)?;
     if let Some(record) = &record {
         head.journal_end = journal.end();
         head.record(record);
         head.pending = Totals::default();
         commit(&mut session, &[], head, Durability::Synced)?;
+    }
+    if ended && news.absent {
+        news.warnings.clear();
     }
     Ok(Stopped { record, handoff, warnings: [news.warnings, task.warnings, dispatched.warnings].concat() })
 }
@@ -202,13 +225,15 @@ pub(super) fn write(
     })
 }
 
-/// What the transcripts add, and what was met in reading them.
+/// What the source adds, and what was met in reading them.
 struct News {
     bill: Bill,
     agent_types: BTreeMap<String, String>,
     diagnostics: RunDiagnostics,
-    /// Whether any file was read further.
+    /// Whether anything was read further.
     moved: bool,
+    untimed: bool,
+    absent: bool,
     warnings: Vec<String>,
 }
 
@@ -219,19 +244,21 @@ impl News {
         head: &mut Head,
         task: &Task,
     ) -> Result<Self, RunError> {
-        let Some(transcript) = subject.transcript else {
+        let Some(source) = subject.source else {
             let diagnostics = RunDiagnostics {
                 usage_unknown: Some("the hook named no transcript".to_owned()),
                 ..RunDiagnostics::default()
             };
             let (bill, agent_types) = Default::default();
             let warnings = diagnostics.usage_unknown.iter().cloned().collect();
-            return Ok(Self { bill, agent_types, diagnostics, moved: false, warnings });
+            let [moved, untimed, absent] = [false; 3];
+            return Ok(Self { bill, agent_types, diagnostics, moved, untimed, absent, warnings });
         };
-        let before = head.files.clone();
-        let (reading, bill) = bill(subject, transcript, session, head, task)?;
+        let before = (head.files.clone(), head.stores.clone());
+        let (reading, bill) = bill(subject, source, session, head, task)?;
         let diagnostics = RunDiagnostics {
             unreadable_lines: reading.diagnostics.unreadable_lines,
+            uncounted_calls: reading.diagnostics.uncounted_calls,
             calls_without_timestamp: bill.calls_without_timestamp,
             calls_before_first_prices: bill.calls_before_first_prices,
             default_priced_models: bill.default_priced_models.iter().cloned().collect(),
@@ -240,11 +267,15 @@ impl News {
         };
         let type_of =
             |(agent, path): (&String, &PathBuf)| Some((label(agent).into_owned(), layout::agent_type(path)?));
+        let types = reading.agent_types.iter();
+        let told = types.map(|(agent, kind)| (label(agent).into_owned(), label(kind).into_owned()));
         Ok(Self {
-            agent_types: reading.agent_files.iter().filter_map(type_of).collect(),
+            agent_types: reading.agent_files.iter().filter_map(type_of).chain(told).collect(),
+            moved: !bill.calls.is_empty() || (&head.files, &head.stores) != (&before.0, &before.1),
             bill,
             diagnostics,
-            moved: head.files != before,
+            untimed: reading.untimed,
+            absent: reading.absent,
             warnings: reading.unreadable.into_iter().collect(),
         })
     }
@@ -265,6 +296,13 @@ fn commit(
     durability: Durability,
 ) -> Result<(), RunError> {
     session.commit(calls, head, durability).map_err(at("session file"))
+}
+
+/// The session at the top of a subagent's family, where a subagent is a session of its own; `None` for every other.
+fn top(subject: &Subject<'_>) -> Option<String> {
+    let data = subject.source.filter(|_| subject.host == opencode::HOST)?;
+    let top = family::top(data, subject.session_id)?.id;
+    (top != subject.session_id).then_some(top)
 }
 
 /// Where the session stands; one that was never seen yields its whole transcript, and the journal is asked from its
@@ -291,12 +329,12 @@ fn task(subject: &Subject<'_>) -> Task {
 
 fn bill(
     subject: &Subject<'_>,
-    transcript: &Path,
+    source: &Path,
     session: &mut Session,
     head: &mut Head,
     task: &Task,
 ) -> Result<(Reading, Bill), RunError> {
-    let mut reading = Reading::of_session(head, transcript);
+    let mut reading = Reading::of_session(head, source);
     reading.wind(&mut head.clock);
     let prices = pricing::load(&subject.settings.pricing);
     let phase_at = |at_ms: Option<i64>| label(task.phase_at(at_ms)).into_owned();

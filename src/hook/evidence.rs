@@ -1,7 +1,7 @@
 //! What a tool call came to, and its record beside the sidecars of the task that the session is bound to (contract I).
 
 use super::records::Call;
-use super::transcript;
+use super::source;
 use crate::attribution::sidecar;
 use crate::evidence::command_log::{self, Refused};
 use crate::evidence::outcome::{Observed, Outcome};
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 /// What the call came to. Codex tells an exit code in words, or in its rollout.
 pub(super) fn observe(call: &Call<'_>) -> Observed {
     let payload = call.event.payload;
-    let observed = match transcript::codex_sessions(call.env, call.runtime) {
+    let observed = match source::codex_sessions(call.env, call.runtime) {
         Some(sessions) => codex::observe(payload, &sessions),
         None => outcome::observe(payload),
     };

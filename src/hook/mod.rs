@@ -9,7 +9,7 @@ mod evidence;
 mod liveness;
 mod records;
 pub mod reply;
-mod transcript;
+mod source;
 
 use crate::hosts::{Field, HostEvent, Kind, Mapping};
 use crate::journal::{bounded, notes};
@@ -43,15 +43,18 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     let cwd = told.unwrap_or(process_cwd);
     // Records come first: they are the duty that cannot be made good by the next hook.
     let runtime = Runtime::of_host(host);
-    let transcript = runtime.and_then(|runtime| transcript::find(env, runtime, &event));
-    let (home, settings) = home_of_session(env, runtime, transcript.as_deref(), cwd);
+    let source = runtime.and_then(|runtime| source::find(env, runtime, &event));
+    let started = runtime
+        .zip(source.as_deref())
+        .and_then(|(runtime, source)| source::started_in(runtime, source, &event));
+    let (home, settings) = home_of_session(env, started, cwd);
     if settings.enabled {
         let call = records::Call {
             env,
             event: &event,
             cut: &document.cut,
             runtime,
-            transcript: transcript.as_deref(),
+            source: source.as_deref(),
             home: &home,
             cwd: told,
         };
@@ -83,15 +86,8 @@ fn answer(env: &Env, event: &HostEvent<'_>, cwd: &Path, log: &dyn Fn(Complaint))
 
 /// The folder and the settings that a session is recorded under. An agent may move on into another repository; its
 /// session stays where it started, as its transcript tells: else it would be billed in both, and to both tenants.
-fn home_of_session(
-    env: &Env,
-    runtime: Option<Runtime>,
-    transcript: Option<&Path>,
-    cwd: &Path,
-) -> (PathBuf, Settings) {
+fn home_of_session(env: &Env, started: Option<PathBuf>, cwd: &Path) -> (PathBuf, Settings) {
     let settings = Settings::load(env, cwd);
-    let started =
-        runtime.zip(transcript).and_then(|(runtime, transcript)| transcript::started_in(runtime, transcript));
     if let Some(start) = started.filter(|start| start != cwd && start.is_dir()) {
         let at_start = Settings::load(env, &start);
         if at_start.workspace.root != settings.workspace.root {

@@ -22,7 +22,8 @@ pub(super) struct Call<'a> {
     pub(super) cut: &'a [String],
     /// Who reads the host's usage, if anybody can.
     pub(super) runtime: Option<Runtime>,
-    pub(super) transcript: Option<&'a Path>,
+    /// Where the session has its calls written.
+    pub(super) source: Option<&'a Path>,
     /// The folder that the session is recorded under.
     pub(super) home: &'a Path,
     /// Where the agent works, if the host says.
@@ -77,14 +78,8 @@ fn economics(call: &Call<'_>, settings: &Settings, now_ms: i64, said: &mut Vec<S
         return None;
     };
     let Some(runtime) = call.runtime else { return foreign(call, session_id, settings, now_ms, said) };
-    let subject = Subject {
-        host: event.host(),
-        session_id,
-        transcript: call.transcript,
-        cwd: call.home,
-        settings,
-        now_ms,
-    };
+    let subject =
+        Subject { host: event.host(), session_id, source: call.source, cwd: call.home, settings, now_ms };
     let done = match event.kind() {
         Kind::AgentSpawn => {
             let resumed = matches!(event.text(Field::Source), Some("resume" | "compact"));

@@ -33,7 +33,7 @@ pub fn one(record: &Record, width: u16) -> String {
         ("run", record.run_id.clone()),
         ("task", record.task_slug.clone().unwrap_or_else(|| "none".to_owned())),
         ("project", record.project.clone().unwrap_or_else(|| "unknown".to_owned())),
-        ("cost", format!("{}{complete}", money(record.cost.figures.estimated_cost_usd))),
+        ("cost", format!("{}{complete}", charged(&record.cost.figures))),
         ("time", duration(record.time.wall_clock_s)),
         (
             "rounds",
@@ -78,7 +78,7 @@ fn cells(name: String, figures: &Figures) -> [String; 6] {
         maybe_count(figures.output_tokens),
         maybe_count(figures.cache_creation_input_tokens),
         maybe_count(figures.cache_read_input_tokens),
-        money(figures.estimated_cost_usd),
+        charged(figures),
     ]
 }
 
@@ -96,9 +96,18 @@ fn when(record: &Record) -> String {
     time.map_or_else(|| "–".to_owned(), |time| time.get(..16).unwrap_or_default().replace('T', " "))
 }
 
+/// What was charged, in money and in credits.
+fn charged(figures: &Figures) -> String {
+    match (figures.estimated_cost_usd, figures.credits) {
+        (usd, None) => money(usd),
+        (None, Some(credits)) => format!("{credits} credits"),
+        (usd, Some(credits)) => format!("{} and {credits} credits", money(usd)),
+    }
+}
+
 /// The cost; a sum that lacks something is a lower bound, and says so.
 fn at_least(record: &Record) -> String {
-    let cost = money(record.cost.figures.estimated_cost_usd);
+    let cost = charged(&record.cost.figures);
     if record.cost.complete || record.cost.figures.estimated_cost_usd.is_none() {
         cost
     } else {

@@ -3,11 +3,15 @@
 //!
 //! ```text
 //! no write-ahead log, or an empty one     immutable: no lock, no file beside it
+//! a rollback journal                      read-only, with a lock: pages may hold what is not committed
 //! a log, and its index (`-shm`)           read-only, the index too: what a live host has committed is seen
 //! a log without an index                  a private copy of both, where SQLite may build one
 //! ```
 //!
-//! The second never writes the index: with `readonly_shm` SQLite uses the marks that are there, or builds an index of its
+//! All that is read through one [`Database`] is of one moment: a host that writes meanwhile is not seen. Where nothing is
+//! locked, only [`Database::is_undisturbed`] tells whether that holds.
+//!
+//! The third never writes the index: with `readonly_shm` SQLite uses the marks that are there, or builds an index of its
 //! own in memory (SQLite 3.22, walBeginShmUnreliable).
 
 use crate::journal::foreign::MAX_COUNT;
@@ -18,14 +22,22 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// How long a lock of the host is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A database that has to be copied may be this large.
 const MAX_COPY: u64 = 1 << 30;
+/// And this large, while somebody waits.
+const MAX_PROMPT_COPY: u64 = 64 << 20;
 
 /// A database, open.
 #[derive(Debug)]
 pub struct Database {
     connection: Connection,
+    /// The state of the file that is read without a lock.
+    unlocked: Option<(PathBuf, State)>,
     /// Removed after the connection is closed.
     _copy: Option<Scratch>,
 }
@@ -35,19 +47,41 @@ pub struct Database {
 /// # Errors
 /// When it cannot be read, or is no SQLite database.
 pub fn open(path: &Path) -> io::Result<Database> {
+    open_within(path, MAX_COPY)
+}
+
+/// Opens the database at `path` for somebody who waits: a large one is not copied.
+///
+/// # Errors
+/// When it cannot be read so, or is no SQLite database.
+pub fn open_promptly(path: &Path) -> io::Result<Database> {
+    open_within(path, MAX_PROMPT_COPY)
+}
+
+fn open_within(path: &Path, max_copy: u64) -> io::Result<Database> {
     // Refuses what is no regular file before SQLite waits for it.
     files::open_regular(path)?;
-    let log = beside(path, "-wal").metadata().map_or(0, |log| log.len());
+    let before = State::of(path)?;
+    let log = before.2;
+    let is_changing = beside(path, "-journal").metadata().is_ok_and(|journal| journal.len() > 0);
+    if log == 0 && is_changing {
+        let connection = connect(&uri(path, "mode=ro"))?;
+        return Ok(Database { connection, unlocked: None, _copy: None });
+    }
     if log == 0 {
-        return connect(&uri(path, "mode=ro&immutable=1"))
-            .map(|connection| Database { connection, _copy: None });
+        let unlocked = Some((path.to_path_buf(), before));
+        return connect(&uri(path, "mode=ro&immutable=1")).map(|connection| Database {
+            connection,
+            unlocked,
+            _copy: None,
+        });
     }
     if beside(path, "-shm").is_file()
         && let Ok(connection) = connect(&uri(path, "mode=ro&readonly_shm=1"))
     {
-        return Ok(Database { connection, _copy: None });
+        return Ok(Database { connection, unlocked: None, _copy: None });
     }
-    if path.metadata()?.len().saturating_add(log) > MAX_COPY {
+    if path.metadata()?.len().saturating_add(log) > max_copy {
         let why = "its write-ahead log has no index, and the database is too large to copy";
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
@@ -55,10 +89,36 @@ pub fn open(path: &Path) -> io::Result<Database> {
     let copy = scratch.0.join("copy.db");
     fs::copy(beside(path, "-wal"), beside(&copy, "-wal"))?;
     fs::copy(path, &copy)?;
-    Ok(Database { connection: connect(&uri(&copy, "mode=rw"))?, _copy: Some(scratch) })
+    Ok(Database { connection: connect(&uri(&copy, "mode=rw"))?, unlocked: None, _copy: Some(scratch) })
+}
+
+/// What changes of a database when it is written: its length, its time, the length of its log.
+#[derive(Debug, PartialEq, Eq)]
+struct State(u64, SystemTime, u64);
+
+impl State {
+    fn of(path: &Path) -> io::Result<Self> {
+        let file = path.metadata()?;
+        let log = beside(path, "-wal").metadata().map_or(0, |log| log.len());
+        Ok(Self(file.len(), file.modified()?, log))
+    }
 }
 
 impl Database {
+    /// Whether the host left the database alone since it was opened. What was read of one that was disturbed may lack
+    /// rows.
+    #[must_use]
+    pub fn is_undisturbed(&self) -> bool {
+        let same = |(path, before): &(PathBuf, State)| State::of(path).is_ok_and(|now| now == *before);
+        self.unlocked.as_ref().is_none_or(same)
+    }
+
+    /// Whether a table has a column; both are names of ours, not of the database.
+    #[must_use]
+    pub fn has_column(&self, table: &'static str, column: &'static str) -> bool {
+        self.connection.prepare(&format!("SELECT {column} FROM {table}")).is_ok()
+    }
+
     /// Hands each row of a query to `take`.
     ///
     /// # Errors
@@ -120,7 +180,9 @@ fn connect(uri: &str) -> io::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE;
     let connection = Connection::open_with_flags(uri, flags).map_err(wrong)?;
-    // SQLite opens a file when it first reads it.
+    connection.busy_timeout(PATIENCE).map_err(wrong)?;
+    // SQLite opens a file when it first reads it; the moment of this read is that of all that follow.
+    connection.execute_batch("BEGIN").map_err(wrong)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(wrong)?;
     Ok(connection)
 }

@@ -61,6 +61,25 @@ fn a_database_at_rest_is_read_where_nothing_may_be_written() {
 }
 
 #[test]
+fn what_a_host_without_a_log_has_not_committed_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let writer = Connection::open(&path).unwrap();
+    writer
+        .execute_batch("PRAGMA cache_size = 2; CREATE TABLE n (i INTEGER); INSERT INTO n VALUES (0);")
+        .unwrap();
+    // More than the cache holds: pages are in the file before they are committed.
+    let rows = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 9000) INSERT INTO n SELECT i FROM c";
+    let before = path.metadata().unwrap().len();
+    writer.execute_batch(&format!("BEGIN EXCLUSIVE; {rows}")).unwrap();
+    assert!(path.metadata().unwrap().len() > before);
+    let refused = open(&path).unwrap_err();
+    assert!(refused.to_string().contains("locked"), "{refused}");
+    writer.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(count(&path), 1);
+}
+
+#[test]
 fn a_private_copy_is_removed() {
     let scratch = Scratch::new().unwrap();
     let dir = scratch.0.clone();

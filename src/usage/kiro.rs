@@ -12,10 +12,10 @@
 use super::call::{CallKey, Observation, Traits};
 use super::credits::Credits;
 use super::diagnostics::Diagnostics;
-use super::reader::Receiver;
+use super::reader::{Prompt, Receiver};
 use super::tokens::Tokens;
 use super::walk::Walk;
-use crate::journal::foreign::{document, object, objects, own_text, wanted};
+use crate::journal::foreign::{document, object, objects, own_text, wanted, whole};
 use crate::journal::lines;
 use crate::sys::clock::parse_rfc3339;
 use serde::Deserialize;
@@ -41,6 +41,23 @@ fn in_cli(path: &Path) -> bool {
     path.parent().is_some_and(|dir| dir.ends_with("cli"))
 }
 
+/// The file of a session, found by its id. The newer layout puts `sess_` before an id that has none.
+#[must_use]
+pub fn of_session(home: &Path, id: &str) -> Option<PathBuf> {
+    let bare = |id: &str| id.strip_prefix("sess_").unwrap_or(id).to_owned();
+    let is_of = |path: &PathBuf| {
+        let names = if in_cli(path) { path.file_stem() } else { path.parent().and_then(Path::file_name) };
+        names.and_then(|name| name.to_str()).is_some_and(|name| bare(name) == bare(id))
+    };
+    sessions(home).into_iter().find(is_of)
+}
+
+/// Where the agent worked when the session started, if its file says so.
+#[must_use]
+pub fn first_cwd(file: File) -> Option<PathBuf> {
+    serde_json::from_reader::<_, RawSession>(BufReader::new(file)).ok()?.cwd.map(Into::into)
+}
+
 /// Reads a whole session.
 ///
 /// # Errors
@@ -57,6 +74,9 @@ pub fn session(mut file: File, path: &Path, to: &mut dyn Receiver, met: &mut Dia
         let turns = state.conversation_metadata.unwrap_or_default().user_turn_metadatas;
         for (at, turn) in turns.into_iter().enumerate() {
             let at_ms = turn.end_timestamp.as_deref().and_then(parse_rfc3339);
+            if let Some(at_ms) = at_ms.zip(turn.duration_ms()).and_then(|(end, ms)| end.checked_sub(ms)) {
+                to.prompt(Prompt { session: Some(Cow::Borrowed(&id)), at_ms });
+            }
             deliver(&id, at, turn.model.as_deref().or(model.as_deref()), at_ms, turn.credits(), to);
         }
         return Ok(());
@@ -108,6 +128,8 @@ fn deliver(
 struct RawSession {
     #[serde(deserialize_with = "own_text")]
     session_id: Option<String>,
+    #[serde(deserialize_with = "own_text")]
+    cwd: Option<String>,
     #[serde(deserialize_with = "object")]
     session_state: Option<State>,
 }
@@ -151,9 +173,26 @@ struct Turn {
     model: Option<String>,
     #[serde(deserialize_with = "objects")]
     metering_usage: Vec<Metered>,
+    #[serde(deserialize_with = "object")]
+    turn_duration: Option<Lasted>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Lasted {
+    #[serde(deserialize_with = "whole")]
+    secs: Option<i64>,
+    #[serde(deserialize_with = "whole")]
+    nanos: Option<i64>,
 }
 
 impl Turn {
+    fn duration_ms(&self) -> Option<i64> {
+        let Lasted { secs, nanos } = self.turn_duration.as_ref()?;
+        let ms = (*secs)?.checked_mul(1_000)?.checked_add(nanos.unwrap_or(0) / 1_000_000)?;
+        (ms >= 0).then_some(ms)
+    }
+
     fn credits(&self) -> Option<Credits> {
         charged(&self.metering_usage)
     }

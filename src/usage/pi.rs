@@ -40,6 +40,25 @@ pub fn sessions(home: &Path) -> Vec<PathBuf> {
     walk.sorted()
 }
 
+/// The file of a session, found by its id.
+#[must_use]
+pub fn of_session(home: &Path, id: &str) -> Option<PathBuf> {
+    let is_of = |path: &PathBuf| named(path) == id;
+    sessions(home).into_iter().find(is_of)
+}
+
+/// Where the agent worked when the session started, if the file says so.
+#[must_use]
+pub fn first_cwd(file: &mut File) -> Option<PathBuf> {
+    header(file).ok()?.cwd
+}
+
+/// The session id in a file's name.
+fn named(path: &Path) -> &str {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    stem.rsplit_once('_').map_or(stem, |(_, session)| session)
+}
+
 /// Reads a session's lines from `from` on, and returns the offset at which the next read starts.
 ///
 /// # Errors
@@ -51,11 +70,9 @@ pub fn news(
     to: &mut dyn Receiver,
     met: &mut Diagnostics,
 ) -> io::Result<u64> {
-    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let named = stem.rsplit_once('_').map_or(stem, |(_, session)| session);
     let header = header(file)?;
     let session = Session {
-        id: header.id.as_deref().filter(|id| !id.is_empty()).unwrap_or(named),
+        id: header.id.as_deref().filter(|id| !id.is_empty()).unwrap_or(named(path)),
         forked_ms: header.started_ms.filter(|_| header.forked),
     };
     file.seek(SeekFrom::Start(from))?;
@@ -70,6 +87,7 @@ struct Header {
     id: Option<String>,
     started_ms: Option<i64>,
     forked: bool,
+    cwd: Option<PathBuf>,
 }
 
 /// How far a header is looked for.
@@ -85,6 +103,7 @@ fn header(file: &mut File) -> io::Result<Header> {
             found = Some(Header {
                 started_ms: raw.timestamp.as_deref().and_then(parse_rfc3339),
                 forked: raw.parent_session.is_some(),
+                cwd: raw.cwd.map(|cwd| cwd.into_owned().into()),
                 id: raw.id.map(Cow::into_owned),
             });
         }
@@ -173,6 +192,8 @@ struct RawEntry<'a> {
     timestamp: Option<Cow<'a, str>>,
     #[serde(borrow, deserialize_with = "text")]
     parent_session: Option<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "text")]
+    cwd: Option<Cow<'a, str>>,
     #[serde(borrow, deserialize_with = "object")]
     message: Option<Message<'a>>,
 }

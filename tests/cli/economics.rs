@@ -4,7 +4,7 @@ mod contract;
 mod deltas;
 mod golden;
 mod input;
-mod schemas;
+pub(crate) mod schemas;
 
 use crate::env::{TestEnv, fixture};
 use serde_json::{Value, json};

@@ -27,6 +27,8 @@ mod setup;
 #[cfg(test)]
 mod stop;
 #[cfg(test)]
+mod stops;
+#[cfg(test)]
 mod transcript;
 #[cfg(test)]
 mod usage;

@@ -26,7 +26,8 @@ use crate::sys::hex::hex;
 use crate::sys::lock::Lock;
 use crate::usage::call::Traits;
 use crate::usage::codex::thread::Thread;
-use crate::usage::{CallKey, Observation, Tokens};
+use crate::usage::opencode::family::Mark;
+use crate::usage::{CallKey, Credits, Observation, Tokens};
 use index::{Entry, Index};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -67,6 +68,12 @@ pub struct Head {
     pub clock: RunClock,
     /// How far each transcript file was read.
     pub files: Vec<FileMark>,
+    /// How far each store that holds many sessions was read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stores: Vec<Mark>,
+    /// When the latest prompt was, in a source that is not read from a mark on; epoch milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompted_ms: Option<i64>,
     /// The modification time of the transcript's folder when it was last searched for subagents of older versions.
     pub siblings_seen_ns: Option<i64>,
 }
@@ -88,6 +95,8 @@ impl Head {
             named: String::new(),
             clock: RunClock::default(),
             files: vec![],
+            stores: vec![],
+            prompted_ms: None,
             siblings_seen_ns: None,
         }
     }
@@ -150,6 +159,9 @@ pub struct BilledCall {
     pub summed_as: String,
     /// What it was charged, in pico-USD; `None` when it had no price.
     pub charge_pico: Option<i64>,
+    /// What it was charged in millionths of a credit, where the host sells those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credits_micro: Option<i64>,
 }
 
 impl BilledCall {
@@ -165,6 +177,12 @@ impl BilledCall {
         self.charge_pico.map(|pico| Usd::from_pico(pico.into()))
     }
 
+    /// What it was charged in credits.
+    #[must_use]
+    pub fn credits(&self) -> Option<Credits> {
+        self.credits_micro.map(Credits::from_micros)
+    }
+
     /// The call as an observation, to be merged with what is read of it later.
     #[must_use]
     pub fn observation(&self) -> Observation<'_> {
@@ -176,7 +194,7 @@ impl BilledCall {
             agent: named(&self.agent),
             at_ms: self.at_ms,
             tokens: self.tokens(),
-            credits: None,
+            credits: self.credits(),
             traits: Traits::from_bits(self.traits),
         }
     }

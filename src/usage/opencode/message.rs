@@ -21,6 +21,10 @@ pub struct Message<'a> {
     #[serde(borrow, rename = "modelID", deserialize_with = "text")]
     model: Option<Cow<'a, str>>,
     #[serde(borrow, deserialize_with = "text")]
+    agent: Option<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "text")]
+    mode: Option<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "text")]
     finish: Option<Cow<'a, str>>,
     #[serde(deserialize_with = "object")]
     time: Option<Time>,
@@ -42,8 +46,10 @@ struct Time {
 pub struct Place<'a> {
     /// Its id.
     pub id: &'a str,
-    /// Its session.
+    /// The session that it is counted for.
     pub session: &'a str,
+    /// The subagent whose it is, if it is one's.
+    pub agent: Option<&'a str>,
     /// When its session was created, in epoch milliseconds, if that is known.
     pub session_ms: Option<i64>,
 }
@@ -61,6 +67,12 @@ impl<'a> Message<'a> {
         self.role.as_deref() == Some("assistant")
     }
 
+    /// What kind of agent wrote it; builds call that its mode, or its agent.
+    #[must_use]
+    pub fn agent(&self) -> Option<&str> {
+        self.agent.as_deref().or(self.mode.as_deref()).filter(|name| !name.is_empty())
+    }
+
     fn created_ms(&self) -> Option<i64> {
         self.time.as_ref().and_then(|time| time.created)
     }
@@ -73,7 +85,9 @@ impl<'a> Message<'a> {
 
     /// Hands on what a person asked.
     pub fn prompt(&self, place: Place<'_>, to: &mut dyn Receiver) {
+        // What a subagent is asked is asked by an agent.
         if self.role.as_deref() == Some("user")
+            && place.agent.is_none()
             && !self.is_inherited(place)
             && let Some(at_ms) = self.created_ms()
         {
@@ -124,7 +138,7 @@ impl<'a> Message<'a> {
             key: key(id),
             session: Some(Cow::Borrowed(place.session)),
             model: self.model.as_deref().filter(|model| !model.is_empty()).map(Cow::Borrowed),
-            agent: None,
+            agent: place.agent.map(Cow::Borrowed),
             at_ms: self.created_ms(),
             tokens,
             credits: None,

@@ -3,6 +3,7 @@
 //! - [`store`]: `~/.local/share/opencode/opencode.db`, from 1.14 on.
 //! - [`files`]: `~/.local/share/opencode/storage/**`, before; it stays after a migration.
 //! - [`message`]: what both say of a message and of its steps.
+//! - [`family`]: what is new of a session and its subagents, from both.
 //!
 //! 1. A message is the answer to a prompt, in steps; each step is a request. A message's own tokens are those of its
 //!    last step only (anomalyco/opencode#42324), so steps count where there are any.
@@ -10,6 +11,7 @@
 //! 3. A fork copies messages with new ids and their old times: a message that is older than its session is its parent's
 //!    (tokscale#446).
 
+pub mod family;
 pub mod files;
 pub mod message;
 pub mod store;

@@ -126,8 +126,9 @@ fn news_are_what_changed_and_an_overwritten_row_is_read_again() {
     }
     let read = |since: i64| {
         let (mut heard, mut met) = (Heard::default(), Diagnostics::default());
-        let latest = news(&path, "s", since, &mut heard, &mut met).unwrap();
-        (heard.calls, latest)
+        let mut types = BTreeMap::new();
+        let latest = news(&path, "s", Ask { since, all: true }, &mut types, &mut heard, &mut met).unwrap();
+        (heard.calls, latest.unwrap())
     };
     assert_eq!(read(0), (vec![call("s", 10)], 103));
     // The message is overwritten by its second step; the first step is old, and there is no second call of it.

@@ -6,22 +6,22 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use tally::economics::Record;
 
-fn ours() -> Validator {
+pub(crate) fn ours() -> Validator {
     let text = include_str!("../../../schemas/economics.schema.json");
     jsonschema::validator_for(&serde_json::from_str(text).unwrap()).unwrap()
 }
 
-fn consoles() -> Validator {
+pub(crate) fn consoles() -> Validator {
     let text = std::fs::read_to_string(fixture("console/kontour.console.economics.schema.json")).unwrap();
     jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
 }
 
-fn errors(schema: &Validator, record: &Value) -> Vec<String> {
+pub(crate) fn errors(schema: &Validator, record: &Value) -> Vec<String> {
     schema.iter_errors(record).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
 /// What leaves of a journal's record.
-fn outgoing(record: &Value) -> Value {
+pub(crate) fn outgoing(record: &Value) -> Value {
     let record: Record = serde_json::from_value(record.clone()).unwrap();
     serde_json::to_value(record.for_console()).unwrap()
 }
