@@ -40,7 +40,7 @@ pub fn parse<'a>(bytes: &'a [u8], mended: &'a mut String) -> Result<Payload<'a>,
     document(bytes).or_else(|_| {
         *mended = mend(bytes);
         // Of a key that stands twice the last one counts.
-        if let Ok(value) = serde_json::from_str::<serde_json::Value>(mended) {
+        if let Ok(value) = serde_json::from_slice::<serde_json::Value>(mended.as_bytes()) {
             *mended = value.to_string();
         }
         document(mended.as_bytes())

@@ -16,6 +16,7 @@ use crate::relay::receiver::{Received, Receiver};
 use crate::report::economics as view;
 use crate::settings::Settings;
 use crate::settings::env::Env;
+use crate::sys::order;
 use crate::usage::claude::line::HOST;
 use scene::Scene;
 use std::io::{self, Write};
@@ -72,7 +73,7 @@ pub(super) fn run(_args: &Args, context: &mut Context<'_>) -> Result<u8, Failure
         records.iter().map(|record| body(&record.for_console())).collect::<Result<_, _>>()?;
     let mut got: Vec<String> =
         received.iter().map(|request| String::from_utf8_lossy(&request.body).into_owned()).collect();
-    got.sort_by_key(|body| expected.iter().position(|expected| expected == body));
+    order::sort_by_key(&mut got, |body| expected.iter().position(|expected| expected == body));
     if !expected.is_empty() && got == expected {
         writeln!(
             out,
