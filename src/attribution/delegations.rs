@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::sys::{clock, files};
+use crate::sys::{clock, files, order};
 
 /// Bytes read of all files together, and of one line.
 const MAX_TOTAL: u64 = 4 * 1024 * 1024;
@@ -114,7 +114,7 @@ pub fn read(agents_dir: &Path) -> Delegations {
 fn event_files(agents_dir: &Path) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(agents_dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = folders.map(|folder| folder.path().join("events.jsonl")).collect();
-    files.sort();
+    order::sort(&mut files);
     files
 }
 

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::sys::clock;
+use crate::sys::{clock, order};
 
 /// A time in which one step was active.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub fn derive(run: &Value) -> Result<Vec<PhaseWindow>, Refusal> {
     let transitions =
         run.get("transitions").and_then(Value::as_array).ok_or(Refusal::Field("transitions"))?;
     let mut starts: Vec<(i64, &str)> = transitions.iter().filter_map(dated_step).collect();
-    starts.sort_by_key(|(at, _)| *at);
+    order::sort_by_key(&mut starts, |(at, _)| *at);
 
     // A run that ended was in its last step until its last change; without that time the step has no known duration.
     let ended = terminal.then(|| run.get("updated_at").and_then(time).unwrap_or(i64::MIN));

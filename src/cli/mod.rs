@@ -11,6 +11,7 @@ mod hosts;
 mod init;
 mod liveness;
 mod pricing;
+mod progress;
 mod project;
 mod relay;
 mod uninstall;
@@ -138,7 +139,8 @@ fn generate(out: &mut dyn Write) -> u8 {
 }
 
 fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
-    let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+    // Standard error is not locked: threads that read show their progress there.
+    let (mut out, mut err) = (io::stdout().lock(), io::stderr());
     let width = env
         .get(&vars::COLUMNS)
         .and_then(|columns| columns.parse().ok())

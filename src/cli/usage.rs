@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::failure::Failure;
+use super::progress::Progress;
 use crate::pricing;
 use crate::report::usage::Usage;
 use crate::settings::PricingSettings;
@@ -9,7 +10,6 @@ use crate::settings::env::vars;
 use crate::usage::bulk::{self, Everything};
 use crate::usage::runtime::{self, Moved, Runtime, Source};
 use crate::usage::walk::Walk;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 
 /// Add up the usage in transcripts.
@@ -102,16 +102,9 @@ fn named(path: &Path, only: Option<Runtime>) -> Vec<Source> {
 }
 
 fn read_all(sources: &[Source], watched: bool) -> Everything {
-    let bar = progress(bulk::size(sources), watched);
-    let read = bulk::read(sources, |bytes| bar.inc(bytes));
-    bar.finish_and_clear();
+    let bytes = bulk::size(sources);
+    let progress = Progress::new(bytes, watched && bytes >= LONG_WORK);
+    let read = bulk::read(sources, |bytes| progress.add(bytes));
+    progress.clear();
     read
-}
-
-fn progress(bytes: u64, watched: bool) -> ProgressBar {
-    if !watched || bytes < LONG_WORK {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes}");
-    ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

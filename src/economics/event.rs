@@ -15,7 +15,7 @@ use crate::attribution::sidecar;
 use crate::journal::label::label;
 use crate::pricing::Usd;
 use crate::settings::Settings;
-use crate::sys::clock;
+use crate::sys::{clock, order};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -216,7 +216,7 @@ impl Snapshot {
         record.phases.iter_mut().for_each(|row| keep_told(&mut row.figures, &told));
         // The rows of the models stand in the event's order: its first is the one that was used first.
         let place = |model: &str| self.by_model.iter().position(|(told, _)| told == model);
-        record.cost.by_model.sort_by_cached_key(|row| place(&row.model).unwrap_or(usize::MAX));
+        order::sort_by_key(&mut record.cost.by_model, |row| place(&row.model).unwrap_or(usize::MAX));
         for row in &mut record.cost.by_model {
             let told = place(&row.model).and_then(|at| self.by_model.get(at));
             keep_told(&mut row.figures, &told.map(|(_, figures)| *figures).unwrap_or_default());

@@ -12,7 +12,7 @@
 
 use super::clock::RunClock;
 use super::session::{FileMark, Head};
-use crate::sys::files;
+use crate::sys::{files, order};
 use crate::usage::call::Name;
 use crate::usage::claude::{layout, read};
 use crate::usage::codex::thread::Thread;
@@ -85,7 +85,7 @@ impl Reading {
             reading.unreadable = Some(format!("{}: {error}", path.display()));
         }
         // Rows come in no order.
-        reading.turns.sort_by_key(|turn| (turn.at_ms, !turn.prompt));
+        order::sort_by_key(&mut reading.turns, |turn| (turn.at_ms, !turn.prompt));
         reading.forget_old_prompts(head);
         reading
     }

@@ -41,7 +41,7 @@ pub enum ParseError {
 /// # Errors
 /// As [`ParseError`] says, in its order.
 pub fn parse(text: &str) -> Result<ConformanceReport, ParseError> {
-    let value: Value = serde_json::from_str(text)?;
+    let value: Value = serde_json::from_slice(text.as_bytes())?;
     match value.get("schemaVersion") {
         Some(Value::String(version)) if version == SCHEMA_VERSION => {}
         other => {

@@ -125,7 +125,11 @@ fn json(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => text.into(),
         toml::Value::Array(items) => items.into_iter().map(json).collect(),
-        toml::Value::Table(table) => table.into_iter().map(|(key, value)| (key, json(value))).collect(),
+        toml::Value::Table(table) => {
+            let mut object = serde_json::Map::new();
+            object.extend(table.into_iter().map(|(key, value)| (key, json(value))));
+            Value::Object(object)
+        }
         _ => Value::Null,
     }
 }

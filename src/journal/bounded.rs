@@ -43,7 +43,7 @@ pub fn document(bytes: &[u8]) -> Result<Document, serde_json::Error> {
 }
 
 fn read(text: &str) -> Result<Document, serde_json::Error> {
-    let mut from = serde_json::Deserializer::from_str(text);
+    let mut from = serde_json::Deserializer::from_slice(text.as_bytes());
     let raw = from.deserialize_map(Fields)?;
     from.end()?;
     let mut document = Document::default();
@@ -62,7 +62,7 @@ fn read(text: &str) -> Result<Document, serde_json::Error> {
 
 fn value(raw: &str, budget: &mut Budget) -> Value {
     let read = |raw: &str, budget: &mut Budget| {
-        Node { depth: 0, budget }.deserialize(&mut serde_json::Deserializer::from_str(raw))
+        Node { depth: 0, budget }.deserialize(&mut serde_json::Deserializer::from_slice(raw.as_bytes()))
     };
     read(raw, budget).or_else(|_| read(&mend(raw), budget)).unwrap_or_else(|_| {
         budget.cut = true;

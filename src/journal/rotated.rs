@@ -5,7 +5,7 @@
 //! is read to its end, not to `to`: what a late writer put behind it is part of the journal too.
 
 use super::log;
-use crate::sys::files;
+use crate::sys::{files, order};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -86,7 +86,7 @@ pub(super) fn list(path: &Path) -> io::Result<Vec<Rotated>> {
     for item in listing {
         found.extend(parse(&item?.file_name(), &stem.to_string_lossy(), path));
     }
-    found.sort();
+    order::sort(&mut found);
     Ok(found)
 }
 

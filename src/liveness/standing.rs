@@ -8,6 +8,7 @@
 use super::event::{Beat, Kind, MAX_LEAD_MS, Seen};
 use super::stamp::{Nearby, Stamp};
 use crate::settings::defaults::DEFAULTS;
+use crate::sys::order;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
@@ -292,7 +293,7 @@ impl Fold {
         let fresh =
             self.pairs(subject).filter(|(actor, pair)| except != Some(actor) && pair.is_fresh(self.now_ms));
         let mut holders: Vec<Holder> = fresh.filter_map(|(actor, pair)| pair.holder(actor)).collect();
-        holders.sort_by(|a, b| (a.claim_ms, &a.actor).cmp(&(b.claim_ms, &b.actor)));
+        order::sort_by(&mut holders, |a, b| (a.claim_ms, &a.actor).cmp(&(b.claim_ms, &b.actor)));
         holders
     }
 
@@ -339,7 +340,7 @@ impl Fold {
                 });
             }
         }
-        rows.sort_by(|a, b| (&a.subject, &a.actor).cmp(&(&b.subject, &b.actor)));
+        order::sort_by(&mut rows, |a, b| (&a.subject, &a.actor).cmp(&(&b.subject, &b.actor)));
         rows
     }
 }

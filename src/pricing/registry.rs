@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model_id::{self, ModelId, UNKNOWN};
 use super::row::{CacheMultipliers, LazyRow, Rate, Row};
-use crate::sys::clock;
+use crate::sys::{clock, order};
 
 const BUNDLED: &str = include_str!("../../config/pricing.json");
 
@@ -108,7 +108,10 @@ impl Registry {
     /// The registry that is part of the program. Its rows are validated by the test suite, not at each start.
     #[must_use]
     pub fn bundled() -> Self {
-        serde_json::from_str(BUNDLED).map_err(RegistryError::from).and_then(Self::ordered).unwrap_or_default()
+        serde_json::from_slice(BUNDLED.as_bytes())
+            .map_err(RegistryError::from)
+            .and_then(Self::ordered)
+            .unwrap_or_default()
     }
 
     fn ordered(file: File) -> Result<Self, RegistryError> {
@@ -116,7 +119,7 @@ impl Registry {
         for (name, version) in file.versions {
             versions.push(version.dated(name)?);
         }
-        versions.sort_by_key(|version| version.from_ms);
+        order::sort_by_key(&mut versions, |version| version.from_ms);
         let place = |name: &str| versions.iter().position(|version| version.name == name);
         let current = place(&file.current_version).ok_or_else(|| {
             invalid("current_version", format!("{:?} is not among the versions", file.current_version))
@@ -221,7 +224,7 @@ impl Registry {
                 refused.push("default".to_owned());
             }
         }
-        refused.sort();
+        order::sort(&mut refused);
         refused.dedup();
         refused
     }
@@ -249,7 +252,7 @@ impl Version {
         let (exact, other): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.models)
             .into_iter()
             .partition(|(key, _)| model_id::canonical(key).id == *key);
-        self.models = other.into_iter().map(spelled).chain(exact).collect();
+        self.models.extend(other.into_iter().map(spelled).chain(exact));
     }
 
     fn invalid(&self, key: &str, why: impl ToString) -> RegistryError {
@@ -303,7 +306,7 @@ impl<'a> Table<'a> {
     pub fn models(&self) -> Vec<&'a str> {
         let mut ids: Vec<&str> =
             self.chain().flat_map(|version| version.models.keys().map(String::as_str)).collect();
-        ids.sort_unstable();
+        order::sort(&mut ids);
         ids.dedup();
         ids
     }

@@ -207,7 +207,7 @@ impl From<Box<RawValue>> for LazyRow {
 impl LazyRow {
     /// Parses the row: how a registry from outside is validated.
     pub(crate) fn parse(&self) -> serde_json::Result<Row> {
-        serde_json::from_str(self.text.get())
+        serde_json::from_slice(self.text.get().as_bytes())
     }
 
     /// The completed row; `None` when its text is not a row, which validation rules out.

@@ -177,7 +177,9 @@ impl Queue {
     #[must_use]
     pub(super) fn origins(&self) -> BTreeSet<String> {
         let busy = self.lanes.iter().filter(|(_, lane)| !lane.items.is_empty());
-        busy.map(|((origin, _), _)| origin.clone()).collect()
+        let mut origins = BTreeSet::new();
+        origins.extend(busy.map(|((origin, _), _)| origin.clone()));
+        origins
     }
 
     /// Every route seen, to read its credential.

@@ -1,13 +1,13 @@
 //! What `tally relay status` shows: `schemas/relay-status.schema.json` is the contract of its JSON form.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::outbox::{self, Books, Error, Guard, Rejected, State};
-use crate::sys::clock;
+use crate::sys::{clock, order};
 
 /// As long as a save may take on a busy disk.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -168,7 +168,7 @@ fn rejected_reasons(kept: &[Rejected]) -> Vec<ReasonCount> {
         .into_iter()
         .map(|(reason, records)| ReasonCount { reason: reason.to_owned(), records })
         .collect();
-    reasons.sort_by_key(|count| std::cmp::Reverse(count.records));
+    order::sort_by_key(&mut reasons, |count| std::cmp::Reverse(count.records));
     reasons
 }
 
@@ -192,7 +192,8 @@ fn origins(state: &State, pending: &[outbox::Queued], now_ms: i64) -> Vec<Origin
         *waiting.entry(&queued.identity.origin).or_default() += 1;
     }
     let known = state.origins.keys().map(String::as_str);
-    let names: std::collections::BTreeSet<&str> = waiting.keys().copied().chain(known).collect();
+    let mut names = BTreeSet::new();
+    names.extend(waiting.keys().copied().chain(known));
     let default = outbox::Origin::default();
     names
         .into_iter()

@@ -31,7 +31,7 @@ impl Stamp {
         if entry.kind != LIVENESS {
             return None;
         }
-        let body: Body<'_> = serde_json::from_str(entry.body.get()).ok()?;
+        let body: Body<'_> = serde_json::from_slice(entry.body.get().as_bytes()).ok()?;
         Some(Self { at_ms: clock::parse_rfc3339(body.at)?, is_release: body.verb == Some("release") })
     }
 }

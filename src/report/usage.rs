@@ -91,8 +91,8 @@ impl Usage {
         }
         let Diagnostics { unreadable_lines, unreadable_files, uncounted_calls, .. } = usage.diagnostics;
         usage.all.complete &= unreadable_lines + unreadable_files + uncounted_calls == 0;
-        usage.by_session =
-            by_session.into_iter().map(|(session, share)| (ledger.name(session).to_owned(), share)).collect();
+        let named = by_session.into_iter().map(|(session, share)| (ledger.name(session).to_owned(), share));
+        usage.by_session.extend(named);
         usage
     }
 

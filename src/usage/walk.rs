@@ -1,5 +1,6 @@
 //! A search for transcripts below a folder.
 
+use crate::sys::order;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ impl Walk {
     /// What was found, sorted, so that the same files always give the same answer.
     #[must_use]
     pub fn sorted(mut self) -> Vec<PathBuf> {
-        self.found.sort();
+        order::sort(&mut self.found);
         self.found
     }
 }

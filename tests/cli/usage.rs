@@ -8,6 +8,8 @@ mod corpus;
 mod golden;
 mod hostile;
 mod places;
+#[cfg(unix)]
+mod progress;
 mod runtimes;
 
 use crate::env::{TestEnv, fixture};

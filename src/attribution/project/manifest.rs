@@ -46,7 +46,7 @@ fn walk(directories: &[&Path], manifests: &[(&str, Reader)]) -> Option<(String, 
 }
 
 fn json_name(text: &str) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    let value: serde_json::Value = serde_json::from_slice(text.as_bytes()).ok()?;
     value.get("name")?.as_str().map(str::to_owned)
 }
 

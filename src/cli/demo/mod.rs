@@ -16,6 +16,7 @@ use crate::relay::receiver::{Received, Receiver};
 use crate::report::economics as view;
 use crate::settings::Settings;
 use crate::settings::env::Env;
+use crate::sys::order;
 use crate::usage::claude::line::HOST;
 use scene::Scene;
 use serde_json::Value;
@@ -90,7 +91,7 @@ pub(super) fn run(_args: &Args, context: &mut Context<'_>) -> Result<u8, Failure
         records.iter().map(|record| body(&record.for_console())).collect::<Result<_, _>>()?;
     let mut got: Vec<String> =
         of_kind(true).map(|request| String::from_utf8_lossy(&request.body).into_owned()).collect();
-    got.sort_by_key(|body| expected.iter().position(|expected| expected == body));
+    order::sort_by_key(&mut got, |body| expected.iter().position(|expected| expected == body));
     let arrived: Vec<Value> =
         of_kind(false).map(|request| serde_json::from_slice(&request.body).unwrap_or_default()).collect();
     if !expected.is_empty() && got == expected && ids(&arrived) == ids(&events) {
@@ -130,7 +131,7 @@ fn field<'a>(event: &'a Value, name: &str) -> &'a str {
 
 fn ids(events: &[Value]) -> Vec<&str> {
     let mut ids: Vec<_> = events.iter().map(|event| field(event, "event_id")).collect();
-    ids.sort_unstable();
+    order::sort(&mut ids);
     ids
 }
 

@@ -44,8 +44,9 @@ fn listen(receiver: &Receiver, json: bool, out: &mut dyn Write, err: &mut dyn Wr
 }
 
 fn print_json(request: &Received, out: &mut dyn Write) -> io::Result<()> {
-    let headers: serde_json::Map<String, Value> =
-        request.headers.iter().map(|(name, value)| (name.clone(), masked(name, value).into())).collect();
+    let mut headers = serde_json::Map::new();
+    headers
+        .extend(request.headers.iter().map(|(name, value)| (name.clone(), Value::from(masked(name, value)))));
     let shown = serde_json::json!({
         "method": request.method,
         "path": request.path,

@@ -16,6 +16,7 @@ use crate::relay::{self, OriginStatus, ReasonCount, Status};
 use crate::report::table::{compact, count};
 use crate::settings::Settings;
 use crate::settings::switch::Switch;
+use crate::sys::order;
 
 /// Lines of a screen, less the one that the next prompt needs.
 const HEIGHT: usize = 23;
@@ -188,7 +189,7 @@ fn draw_credentials<'a>(origins: &'a [OriginStatus], screen: &mut Screen) {
     let waiting = |origin: &'a OriginStatus| origin.waiting.iter().map(move |waiting| (origin, waiting));
     let mut waiting: Vec<_> = origins.iter().flat_map(waiting).collect();
     // One that was refused comes before one that is not there.
-    waiting.sort_by_key(|(_, waiting)| waiting.fingerprint.is_none());
+    order::sort_by_key(&mut waiting, |(_, waiting)| waiting.fingerprint.is_none());
     let texts = shown(&waiting, CREDENTIALS, |(origin, waiting)| {
         let tenant = waiting.tenant.as_deref().unwrap_or("(none)");
         format!("waits: {} (tenant {tenant} at {})", waiting.reason, origin.origin)
@@ -218,7 +219,7 @@ fn shown<'a, T>(
 fn draw_origins(origins: &[OriginStatus], screen: &mut Screen) {
     let width = u16::try_from(screen.width).unwrap_or(u16::MAX);
     let mut busiest: Vec<&OriginStatus> = origins.iter().collect();
-    busiest.sort_by_key(|origin| std::cmp::Reverse(origin.pending));
+    order::sort_by_key(&mut busiest, |origin| std::cmp::Reverse(origin.pending));
     let room = HEIGHT.saturating_sub(screen.used);
     let (mut shown, mut table) = (busiest.len(), table_of(&busiest, width, usize::MAX));
     if table.lines().count() > room {

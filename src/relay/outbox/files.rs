@@ -86,7 +86,11 @@ pub(super) fn segments(dir: &Path) -> io::Result<BTreeMap<u64, u64>> {
     };
     let number_of = |name: &OsString| name.to_str()?.strip_suffix(".jsonl")?.parse().ok();
     let numbered = names.into_iter().filter_map(|name| Some((number_of(&name)?, name)));
-    numbered.map(|(number, name)| Ok((number, disk::len(&dir.join(name))?))).collect()
+    let mut found = BTreeMap::new();
+    for (number, name) in numbered {
+        found.insert(number, disk::len(&dir.join(name))?);
+    }
+    Ok(found)
 }
 
 /// Gives a file another name at once.

@@ -11,7 +11,7 @@ use crate::setup::hosts::{self, Target};
 use crate::setup::place::{Place, Scope};
 use crate::setup::receipt::Receipt;
 use crate::setup::{command, install, plan};
-use crate::sys::{clock, files};
+use crate::sys::{clock, files, order};
 
 /// Session files that are looked at, the newest first.
 const MAX_SESSIONS: usize = 32;
@@ -145,7 +145,7 @@ fn last_events(data_dir: &Path) -> BTreeMap<String, i64> {
             Some((i64::try_from(modified.as_millis()).ok()?, item.path()))
         })
         .collect();
-    sessions.sort_by_key(|(at_ms, _)| std::cmp::Reverse(*at_ms));
+    order::sort_by_key(&mut sessions, |(at_ms, _)| std::cmp::Reverse(*at_ms));
     let mut seen = BTreeMap::new();
     for (at_ms, path) in sessions.into_iter().take(MAX_SESSIONS) {
         if let Some(host) = host_of(&path) {

@@ -21,6 +21,7 @@ use crate::settings::conf::Conf;
 use crate::settings::destination::{Destination, Source};
 use crate::settings::env::{Env, Var, vars};
 use crate::settings::switch::{Switch, do_not_track};
+use crate::sys::order;
 use url::Url;
 
 /// Looks at `place`.
@@ -52,7 +53,7 @@ pub fn examine(place: &Place, network: Network) -> Report {
             fix,
         ));
     }
-    findings.sort_by_key(|finding| finding.severity);
+    order::sort_by_key(&mut findings, |finding| finding.severity);
     let mut active_sinks = vec!["local-files"];
     if console.sink == "console" && settings.economics_relay.on {
         active_sinks.push("console");

@@ -8,6 +8,7 @@ use super::{Asset, Shape, Target};
 use crate::setup::command;
 use crate::setup::place::{Place, Scope};
 use crate::setup::receipt::hash;
+use crate::sys::order;
 use serde_json::json;
 use std::path::Path;
 
@@ -50,7 +51,7 @@ fn agents(folder: &Path) -> Vec<std::path::PathBuf> {
     let listing = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path());
     let mut found: Vec<_> =
         listing.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
-    found.sort();
+    order::sort(&mut found);
     found
 }
 

@@ -211,10 +211,11 @@ fn script(template: &str, place: &Place) -> String {
 fn own_command(text: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix("const PROGRAM = "));
     if let Some(line) = line {
-        let program: String = serde_json::from_str(line.trim_end().trim_end_matches(';')).ok()?;
+        let program: String =
+            serde_json::from_slice(line.trim_end().trim_end_matches(';').as_bytes()).ok()?;
         return Some(command::of(std::path::Path::new(&program), "").trim_end().to_owned());
     }
-    let file: serde_json::Value = serde_json::from_str(text).ok()?;
+    let file: serde_json::Value = serde_json::from_slice(text.as_bytes()).ok()?;
     file.pointer("/hooks/0/action/command")?.as_str().map(str::to_owned)
 }
 

@@ -85,8 +85,9 @@ impl Node {
     pub(super) fn value(&self) -> Value {
         match &self.kind {
             Kind::Object(members) => {
-                let pairs = members.iter().map(|member| (member.key.clone(), member.value.value()));
-                Value::Object(pairs.collect::<Map<_, _>>())
+                let mut object = Map::new();
+                object.extend(members.iter().map(|member| (member.key.clone(), member.value.value())));
+                Value::Object(object)
             }
             Kind::Array(items) => Value::Array(items.iter().map(Self::value).collect()),
             Kind::Scalar(value) => value.clone(),
@@ -229,7 +230,8 @@ impl Scanner<'_> {
         });
         let literal =
             end.and_then(|end| rest.get(..end)).ok_or_else(|| self.refuse("a text does not end"))?;
-        let text = serde_json::from_str(literal).map_err(|_| self.refuse("a text is not valid"))?;
+        let text =
+            serde_json::from_slice(literal.as_bytes()).map_err(|_| self.refuse("a text is not valid"))?;
         self.at += literal.len();
         Ok(text)
     }
@@ -239,7 +241,8 @@ impl Scanner<'_> {
         let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
         let length = rest.len() - rest.trim_start_matches(part).len();
         let word = rest.get(..length).unwrap_or_default();
-        let value = serde_json::from_str(word).map_err(|_| self.refuse("a value is not valid"))?;
+        let value =
+            serde_json::from_slice(word.as_bytes()).map_err(|_| self.refuse("a value is not valid"))?;
         self.at += length;
         Ok(value)
     }
