@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tally::hosts::{Field, Mapping};
 
+mod golden;
 mod hooks;
 mod sink;
 
