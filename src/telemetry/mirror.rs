@@ -27,8 +27,8 @@ pub fn queue(records: &[Value], settings: &Settings) -> (Vec<String>, Result<(),
     let Some(endpoint) = &destination.telemetry else { return (vec![], Ok(())) };
     let channels = &settings.channels;
     let analytics = channels.on.iter().find(|channel| channel.name == "analytics");
-    let hidden = analytics.and_then(|channel| channel.redact.as_deref());
-    let (paths, refused) = Paths::of_console(channels.console_redact.as_deref(), hidden);
+    let analytics = analytics.and_then(|channel| channel.redact.as_deref());
+    let (paths, refused) = Paths::of_console(channels.console_redact.as_deref(), analytics);
     let said = refused.iter().map(|refused| format!("the Console's copy: {refused}")).collect();
     let queued = records.iter().try_for_each(|record| {
         let id = record.get("event_id").and_then(Value::as_str).unwrap_or_default().to_owned();
