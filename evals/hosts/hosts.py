@@ -40,7 +40,7 @@ class Host:
     ledger: type[Ledger]
     # The native names of events that the host tells of, by the canonical ones; `end` is the end of a session.
     events: dict[str, str] = {}
-    shell, reader = "Bash", "Read"
+    shell = "Bash"
     delegate: str | None = None
     # What a failed and a good shell call come to.
     outcomes = {True: "fail", False: "pass"}
@@ -125,7 +125,7 @@ class Codex(Host):
 
 class Opencode(Host):
     name, ledger, delegate = "opencode", ledgers.Opencode, "task"
-    shell, reader = "bash", "read"
+    shell = "bash"
     events = {
         "agentSpawn": "SessionStart",
         "userPromptSubmit": "UserPromptSubmit",
@@ -148,7 +148,7 @@ class Opencode(Host):
 
 class Pi(Host):
     name, ledger = "pi", ledgers.Pi
-    shell, reader = "bash", "read"
+    shell = "bash"
     events = {kind: name for kind, name in Opencode.events.items() if kind != "subagentStop"}
     outcomes = {True: "fail", False: "ambiguous"}
 
@@ -161,7 +161,7 @@ class Pi(Host):
 
 class Kiro(Host):
     name, ledger, delegate = "kiro", ledgers.Kiro, "use_subagent"
-    shell, reader = "execute_bash", "fs_read"
+    shell = "execute_bash"
     events = {kind: kind for kind in ("agentSpawn", "userPromptSubmit", "preToolUse", "postToolUse", "stop")}
     outcomes = {True: "fail", False: "ambiguous"}
 
@@ -183,7 +183,7 @@ class Kiro(Host):
 
 class Generic(Host):
     name, ledger, delegate = "generic", ledgers.Generic, "InvokeSubagents"
-    shell, reader = "shell", "read"
+    shell = "shell"
     events = {
         kind: kind
         for kind in (
