@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,11 +69,33 @@ def ratio_row(what: str, subject: Samples, against_what: str, floor: Samples, bu
     return Row(what, str(subject), f"{against_what}: {floor}", subject.median / floor.median, budget=budget)
 
 
-def idle_hook(stage: Stage, runs: int) -> list[Row]:
-    """A hook on an event at which there is nothing to do: the price of being asked at all."""
-    payload = stage.payload("PreToolUse", tool_name="Bash", tool_input={"command": "cargo test"})
-    hook, floor = against(lambda: stage.hook(payload), stage.true, runs)
-    return [ratio_row("hook with nothing to do", hook, "`/bin/true`", floor, 2.5)]
+def event_hooks(stage: Stage, runs: int) -> list[Row]:
+    """Hooks on events with nothing to price: each is a line in both channels and one queued for a Console, which is down."""
+    conf = stage.workspace / ".kontourai/telemetry-console.conf"
+    conf.parent.mkdir()
+    conf.touch(mode=0o600)
+    # Nobody listens there: a prompt wakes the relay, which gives up and then waits.
+    conf.write_text("console_telemetry_url=http://127.0.0.1:1\nconsole_telemetry_token=bench-token-1\n")
+    call = {"tool_name": "Bash", "tool_use_id": "toolu_1", "tool_input": {"command": "cargo test"}}
+    events = {
+        "PostToolUse": call | {"tool_response": {"stdout": "ok\n" * 500, "stderr": "", "interrupted": False}},
+        "PreToolUse": call,
+        "UserPromptSubmit": {"prompt": "Run the tests, and mend what is broken."},
+    }
+    data, rows, fired = conf.parent / "telemetry", [], 0
+    for event, said in events.items():
+        payload = stage.payload(event, **said)
+        hook, floor = against(lambda payload=payload: stage.hook(payload), stage.true, runs)
+        fired += runs + 1
+        for channel in ("full", "analytics"):
+            check(f"events in {channel}", len((data / f"{channel}.jsonl").read_bytes().splitlines()), fired)
+        rows.append(ratio_row(f"hook at {event}, both channels and the outbox", hook, "`/bin/true`", floor, 3))
+    command = [stage.tally, "relay", "status", "--json"]
+    # The last prompt may have woken a worker, which works in this folder.
+    while (books := json.loads(subprocess.run(command, cwd=stage.workspace, env=stage.env, capture_output=True, check=True).stdout))["worker_running"]:
+        time.sleep(0.1)
+    check("queued events", (books["enqueued"], books["pending"]), (fired, fired))
+    return rows
 
 
 def stop_hook(stage: Stage, size_mb: int, runs: int) -> list[Row]:

@@ -102,8 +102,8 @@ def heartbeat(stage: Stage, size: int, runs: int) -> list[Row]:
     stage.env["TALLY_CLOCK_MS"] = str(now_ms + 60_000)
     stage.hook(payload)
     check("a heartbeat a minute later", stream.path.stat().st_size > before, True)
-    what = f"throttled heartbeat, {before / 1000:,.0f} KB stream"
-    return [ratio_row(what, hook, "`/bin/true`", floor, 2.5)]
+    what = f"throttled heartbeat and both channels, {before / 1000:,.0f} KB stream"
+    return [ratio_row(what, hook, "`/bin/true`", floor, 3)]
 
 
 def status(stage: Stage, events: int, runs: int) -> list[Row]:

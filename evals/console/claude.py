@@ -42,6 +42,12 @@ class Project(Workspace):
         self._write_sidecars(step)
         self._hook(step, transcript)
 
+    def stop_again(self) -> None:
+        """Each session stops once more, with nothing new."""
+        for session in dict.fromkeys(step.session for step in self.tenant.steps):
+            self.do(Step(session, "SubagentStop"))
+            self._hook(Step(session), self.transcripts / f"{session}.jsonl")
+
     def _hook(self, step: Step, transcript: Path) -> None:
         payload = {
             "session_id": step.session,

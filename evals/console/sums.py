@@ -1,4 +1,4 @@
-"""The same facts added up three times, each from its own source: the transcripts, the journal, the Console."""
+"""The same facts added up from each source by itself: the transcripts, the journal, the session events, the Console."""
 
 import json
 from decimal import Decimal
@@ -68,6 +68,19 @@ def of_journal(journal: Path) -> dict:
         "route_backs": total("iterations", "route_backs"),
         "human_wait_s": total("time", "human_wait_s"),
     }
+
+
+def of_events(channel: Path) -> dict:
+    """The last usage that was told of each session."""
+    events = [json.loads(line) for line in channel.read_text().splitlines()]
+    last = {event["session_id"]: event["usage"] for event in events if event["event_type"] == "session.usage"}
+    return {name: sum(usage[field] for usage in last.values()) for name, field in TOKENS.items()}
+
+
+def of_telemetry(answer: dict) -> dict:
+    """What `GET /api/telemetry` adds up."""
+    names = {"input": "inputTokens", "output": "outputTokens", "cache_read": "cacheReadInputTokens", "cache_write": "cacheCreationInputTokens"}
+    return {name: answer["totals"]["usage"][field] for name, field in names.items()}
 
 
 def of_console(answer: dict) -> dict:

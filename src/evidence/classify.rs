@@ -15,6 +15,7 @@ pub fn normalized_name(name: &str) -> &str {
         | "use_subagent"
         | "InvokeSubagents"
         | "Task"
+        | "task"
         | "Agent"
         | "delegate to a specialist agent" => "use_subagent",
         "Read" | "read" | "fs_read" => "fs_read",
@@ -65,7 +66,7 @@ pub fn delegation_targets(name: &str, input: Option<&Value>) -> Vec<String> {
                 each,
             )
         }
-        "Task" | "Agent" => {
+        "Task" | "task" | "Agent" => {
             one(named(&["subagent_type", "agent_type", "agent"]).unwrap_or("general-purpose"))
         }
         _ => {
@@ -139,6 +140,13 @@ mod tests {
             assert_eq!(json!(ours), expected, "{row}");
         }
         assert_eq!(differences, 2, "docs/differences/evidence.md lists them");
+    }
+
+    #[test]
+    fn opencode_delegates_by_a_tool_named_task() {
+        let input = json!({"subagent_type": "explore", "prompt": "look", "description": "Look around"});
+        assert_eq!(delegation_targets("task", Some(&input)), ["explore"]);
+        assert_eq!(normalized_name("task"), "use_subagent");
     }
 
     #[test]

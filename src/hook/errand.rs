@@ -32,7 +32,8 @@ pub fn wake(env: &Env, settings: &Settings) -> Result<(), Error> {
         return relay::wake_for_errand(&settings.data_dir, &env);
     }
     // What was queued before the relay was switched off stays where it is.
-    if !settings.economics_relay.on && !settings.liveness_relay.on {
+    let relays = [&settings.economics_relay, &settings.liveness_relay, &settings.telemetry_relay];
+    if relays.iter().all(|relay| !relay.on) {
         return Ok(());
     }
     relay::wake(&settings.data_dir, &env, settings.foreground)

@@ -10,6 +10,7 @@ use tally::relay::outbox::{self, Entry};
 use tally::relay::receiver::{Received, Receiver};
 
 mod backfill;
+mod events;
 mod rejected;
 mod screen;
 
