@@ -76,7 +76,11 @@ def serve(listener: socket.socket, orders) -> None:
 
 def read(connection: socket.socket) -> bytes:
     """One request, head and body; nothing at the end of the connection."""
-    request = connection.recv(65_536)
+    try:
+        request = connection.recv(65_536)
+    except ConnectionResetError:
+        # A worker whose time is up lets go of its connections.
+        return b""
     while request and (end := request.find(b"\r\n\r\n")) < 0:
         request += connection.recv(65_536)
     if not request:
