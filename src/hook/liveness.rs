@@ -16,6 +16,7 @@ use crate::liveness::tool_activity::Outcome;
 use crate::liveness::{lifecycle, relay, tool_activity};
 use crate::settings::Settings;
 use crate::settings::env::Env;
+use crate::settings::workspace::{Found, Workspace};
 use crate::sys::clock;
 use std::path::Path;
 
@@ -24,9 +25,21 @@ use std::path::Path;
 pub(super) struct Call<'a> {
     pub env: &'a Env,
     pub cwd: &'a Path,
+    /// The workspace of `cwd`, where it was found already.
+    pub workspace: Option<&'a Workspace>,
     pub voice: Voice<'a>,
     pub session: Option<Session<'a>>,
     pub tool: Option<&'a str>,
+}
+
+impl Call<'_> {
+    fn stream(&self) -> Stream {
+        // An override moves the records, and not the claims.
+        match self.workspace.filter(|workspace| workspace.found != Found::Override) {
+            Some(workspace) => Stream::in_workspace(workspace.clone()),
+            None => Stream::of(self.cwd),
+        }
+    }
 }
 
 /// Does what `call` calls for, and returns what the agent is to be told.
@@ -36,7 +49,7 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<String>, Complaint> {
     if !policy.enabled {
         return Ok(None);
     }
-    let bound = || Bound::find(call.env, call.cwd, call.session);
+    let bound = || Bound::find(call.env, call.cwd, call.stream(), call.session);
     let now_ms = clock::now_ms();
     match call.voice.kind {
         Kind::PostToolUse => {
@@ -73,7 +86,7 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<String>, Complaint> {
 
 /// The conflict that waits for the actor; it goes on waiting where the host will hear of it later.
 fn waiting(call: &Call<'_>) -> Option<String> {
-    let stream = Stream::of(call.cwd);
+    let stream = call.stream();
     if !stream.dir().is_dir() {
         return None;
     }
@@ -127,7 +140,8 @@ mod tests {
             let mapping = crate::hosts::Mapping::of(host).unwrap();
             let kind = mapping.meaning(event).kind;
             let voice = Voice { host, native: event, kind, form: mapping.answer_form() };
-            serve(&Call { env: &env, cwd: dir.path(), voice, session: None, tool: None }).unwrap()
+            serve(&Call { env: &env, cwd: dir.path(), workspace: None, voice, session: None, tool: None })
+                .unwrap()
         };
         // Pi hears nothing when a session starts, and nothing before a tool; when a prompt is submitted, it does.
         assert_eq!(told("pi", "SessionStart"), None);

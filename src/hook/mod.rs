@@ -16,6 +16,7 @@ use crate::journal::{bounded, notes};
 use crate::liveness::actor::Session;
 use crate::settings::Settings;
 use crate::settings::env::Env;
+use crate::settings::workspace::Workspace;
 use crate::usage::Runtime;
 use reply::{Reply, Voice};
 use std::path::{Path, PathBuf};
@@ -48,6 +49,7 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
         .zip(source.as_deref())
         .and_then(|(runtime, source)| source::started_in(runtime, source, &event));
     let (home, settings) = home_of_session(env, started, cwd);
+    let workspace = (home == cwd).then(|| settings.workspace.clone());
     if settings.enabled {
         let call = records::Call {
             env,
@@ -62,15 +64,22 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
             log(cwd, complaint);
         }
     }
-    answer(env, &event, cwd, &|complaint| log(cwd, complaint))
+    answer(env, &event, cwd, workspace.as_ref(), &|complaint| log(cwd, complaint))
 }
 
 /// Keeps the claim of the session, and says what the agent is to be told.
-fn answer(env: &Env, event: &HostEvent<'_>, cwd: &Path, log: &dyn Fn(Complaint)) -> Option<Reply> {
+fn answer(
+    env: &Env,
+    event: &HostEvent<'_>,
+    cwd: &Path,
+    workspace: Option<&Workspace>,
+    log: &dyn Fn(Complaint),
+) -> Option<Reply> {
     let host = event.host();
     let call = liveness::Call {
         env,
         cwd,
+        workspace,
         voice: Voice { host, native: event.native, kind: event.kind(), form: event.answer_form() },
         session: event.text(Field::Session).map(|id| Session { host, id }),
         tool: event.text(Field::Tool),

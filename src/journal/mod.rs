@@ -30,6 +30,7 @@ pub use rotated::{end, read};
 
 use rotated::Rotated;
 
+use crate::settings::Rotation;
 use crate::settings::defaults::DEFAULTS;
 use crate::sys::lock::Lock;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -63,19 +64,36 @@ impl Journal {
         Ok(Some(Self { log, rotated, path: path.to_path_buf(), lock }))
     }
 
+    /// Appends records for who needs no offsets: the files before the current one are not looked for, unless it is full.
+    /// Whether they were; not where another process held the lock for all of `patience`.
+    ///
+    /// # Errors
+    /// As [`Journal::append`]; records before the one that fails are in the journal.
+    pub fn add(
+        path: &Path,
+        records: &[impl AsRef<[u8]>],
+        rotation: Rotation,
+        patience: Duration,
+    ) -> io::Result<bool> {
+        let Some(lock) = Lock::acquire(&lock_path(path), patience)? else { return Ok(false) };
+        let mut log = Log::open(path)?;
+        for record in records {
+            check(record.as_ref(), path)?;
+        }
+        log.append(records, Durability::Written)?;
+        if log.length() >= rotation.max_bytes {
+            let mut journal = Self { log, rotated: rotated::list(path)?, path: path.to_path_buf(), lock };
+            journal.rotate(rotation.keep)?;
+        }
+        Ok(true)
+    }
+
     /// Appends one record and returns the span of its line.
     ///
     /// # Errors
     /// When the record is too large or holds a newline, or the file cannot be written; nothing was added then.
     pub fn append(&mut self, record: &[u8], durability: Durability) -> io::Result<Range<u64>> {
-        if record.len() > MAX_RECORD || record.contains(&b'\n') {
-            let what = format!(
-                "a record of {} bytes for {} is too large or spans lines",
-                record.len(),
-                self.path.display()
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-        }
+        check(record, &self.path)?;
         if !self.log.is_current(&self.path) {
             (self.rotated, self.log) = (rotated::list(&self.path)?, Log::open(&self.path)?);
         }
@@ -191,6 +209,16 @@ impl Journal {
         file.seek(SeekFrom::Start(0))?;
         file.write_all(format!("{:020} {:016x}", cursor.offset, cursor.mark).as_bytes())
     }
+}
+
+/// Refuses what is no record.
+fn check(record: &[u8], path: &Path) -> io::Result<()> {
+    if record.len() <= MAX_RECORD && !record.contains(&b'\n') {
+        return Ok(());
+    }
+    let what =
+        format!("a record of {} bytes for {} is too large or spans lines", record.len(), path.display());
+    Err(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
 fn read_cursor(lock: &Lock) -> io::Result<Option<Cursor>> {

@@ -238,3 +238,22 @@ fn r6_a_reader_during_rotations_misses_no_line_and_keeps_their_order() {
         }
     });
 }
+
+#[test]
+fn records_that_are_added_without_offsets_are_the_same_journal_and_rotate_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j.jsonl");
+    let rotation = Rotation { max_bytes: 20, keep: 2 };
+    for batch in [&["{\"n\":1}", "{\"n\":2}"][..], &["{\"n\":3}"], &["{\"n\":4}"]] {
+        assert!(Journal::add(&path, batch, rotation, Duration::ZERO).unwrap());
+    }
+    // Three lines of eight bytes filled the first file.
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"n\":4}\n");
+    let mut all = vec![];
+    read(&path, b"n", |line, at| all.push((String::from_utf8(line.to_vec()).unwrap(), at))).unwrap();
+    let expected = [1, 2, 3, 4].map(|n| (format!("{{\"n\":{n}}}"), (n - 1) * 8));
+    assert_eq!(all, expected);
+    assert!(Journal::add(&path, &["{\n}"], rotation, Duration::ZERO).is_err());
+    let _held = Journal::open(&path, Duration::ZERO).unwrap().unwrap();
+    assert!(!Journal::add(&path, &["{}"], rotation, Duration::ZERO).unwrap(), "locked by another");
+}

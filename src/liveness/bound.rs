@@ -22,10 +22,9 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// The task of who works in `cwd`; `None` without a pointer, an actor or a task.
+    /// The task of who works in `cwd`, whose claims are in `stream`; `None` without a pointer, an actor or a task.
     #[must_use]
-    pub fn find(env: &Env, cwd: &Path, session: Option<Session<'_>>) -> Option<Self> {
-        let stream = Stream::of(cwd);
+    pub fn find(env: &Env, cwd: &Path, stream: Stream, session: Option<Session<'_>>) -> Option<Self> {
         let bases = match env.path(&vars::TELEMETRY_WORKSPACE_ROOT) {
             Some(root) => workspace::resolve(Some(root), None, None, cwd).sidecar_bases(),
             None => stream.sidecar_bases(),

@@ -56,7 +56,12 @@ impl Stream {
     /// The stream for who works in `cwd`.
     #[must_use]
     pub fn of(cwd: &Path) -> Self {
-        let workspace = workspace::resolve(None, None, None, cwd);
+        Self::in_workspace(workspace::resolve(None, None, None, cwd))
+    }
+
+    /// The stream of a workspace that was found already, and not by an override.
+    #[must_use]
+    pub fn in_workspace(workspace: Workspace) -> Self {
         let dir = workspace.root.join(DIR);
         Self { path: dir.join(NAME), dir, workspace }
     }

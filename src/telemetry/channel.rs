@@ -2,7 +2,7 @@
 
 use super::redact::Paths;
 use super::secrets;
-use crate::journal::{Durability, Journal, MAX_RECORD};
+use crate::journal::{Journal, MAX_RECORD};
 use crate::settings::Settings;
 use crate::sys::files;
 use serde_json::{Value, json};
@@ -44,17 +44,11 @@ fn append(records: &[Value], paths: &Paths, path: &std::path::Path, settings: &S
         files::create_dir_private(folder)?;
     }
     let lines: Vec<_> = records.iter().map(|record| line(copy(record, paths))).collect::<Result<_, _>>()?;
-    let Some(mut journal) = Journal::open(path, PATIENCE)? else {
-        let why = format!("in use by another hook for {} s; the event is lost", PATIENCE.as_secs());
-        return Err(io::Error::new(io::ErrorKind::TimedOut, why));
-    };
-    for line in lines {
-        journal.append(line.as_bytes(), Durability::Written)?;
+    if Journal::add(path, &lines, settings.rotation, PATIENCE)? {
+        return Ok(());
     }
-    if journal.length_of_current() >= settings.rotation.max_bytes {
-        journal.rotate(settings.rotation.keep)?;
-    }
-    Ok(())
+    let why = format!("in use by another hook for {} s; the event is lost", PATIENCE.as_secs());
+    Err(io::Error::new(io::ErrorKind::TimedOut, why))
 }
 
 /// A copy of `record` without what `paths` takes out, and without credentials.
