@@ -84,7 +84,8 @@ def stream_of(stage: Stage) -> Stream:
 
 
 def heartbeat(stage: Stage, size: int, runs: int) -> list[Row]:
-    """A hook after a use of a tool, of an agent whose last heartbeat is too recent for another."""
+    """A hook after a use of a tool, of an agent whose last heartbeat is too recent for another: with liveness alone, and with
+    the session's events and the command's evidence too."""
     stream = stream_of(stage)
     stream.write(size=size)
     folder = stage.workspace / ".kontourai/flow-agents"
@@ -97,13 +98,17 @@ def heartbeat(stage: Stage, size: int, runs: int) -> list[Row]:
     stage.env |= {"FLOW_AGENTS_ACTOR": ME, "TALLY_CLOCK_MS": str(now_ms)}
     payload = stage.payload("PostToolUse", tool_name="Bash", tool_input={"command": "cargo test"})
     before = stream.path.stat().st_size
-    hook, floor = against(lambda: stage.hook(payload), stage.true, runs)
+    size_of = f"{before / 1000:,.0f} KB stream"
+    rows = []
+    for enabled, what, bound in (("false", "throttled heartbeat", 2.5), ("true", "the same, events and evidence", 3)):
+        stage.env["TELEMETRY_ENABLED"] = enabled
+        hook, floor = against(lambda: stage.hook(payload), stage.true, runs)
+        rows.append(ratio_row(f"{what}, {size_of}", hook, "`/bin/true`", floor, bound))
     check("bytes of the stream", stream.path.stat().st_size, before)
     stage.env["TALLY_CLOCK_MS"] = str(now_ms + 60_000)
     stage.hook(payload)
     check("a heartbeat a minute later", stream.path.stat().st_size > before, True)
-    what = f"throttled heartbeat and both channels, {before / 1000:,.0f} KB stream"
-    return [ratio_row(what, hook, "`/bin/true`", floor, 3)]
+    return rows
 
 
 def status(stage: Stage, events: int, runs: int) -> list[Row]:
