@@ -2,44 +2,41 @@
 
 use super::Context;
 use super::failure::Failure;
+use super::init::DEST;
+use super::verb::Does::Run;
+use super::verb::Kind::Text;
+use super::verb::{Given, Verb, flag, option};
 use crate::setup::doctor::report::{Report, Severity};
 use crate::setup::doctor::{self, Network, Reach};
 use crate::setup::place::Place;
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
-/// Say what is set up here, whether it works, and what to do where it does not.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The project's folder; the current one's if not given.
-    #[arg(long, value_name = "DIR")]
-    dest: Option<PathBuf>,
-    /// Print one JSON object (schemas/doctor.schema.json).
-    #[arg(long)]
-    json: bool,
-    /// Ask nothing; it never does.
-    #[arg(long)]
-    headless: bool,
-    /// How long an answer of the Console may take, in milliseconds.
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    timeout_ms: Option<String>,
-    /// Ask a Console that is neither on this machine nor the hosted one.
-    #[arg(long)]
-    allow_network: bool,
-}
+pub(super) const VERB: Verb = Verb {
+    name: "doctor",
+    about: "Say what is set up here, whether it works, and what to do where it does not",
+    does: Run(run),
+    args: &[
+        DEST,
+        flag("json", "Print one JSON object (schemas/doctor.schema.json)"),
+        flag("headless", "Ask nothing; it never does"),
+        option("timeout-ms", "N", Text, "How long an answer of the Console may take, in milliseconds")
+            .takes_dashes(),
+        flag("allow-network", "Ask a Console that is neither on this machine nor the hosted one"),
+    ],
+};
 
 /// What holds without `--timeout-ms`, and where it is no positive number (contract H).
 const TIMEOUT_MS: u64 = 2000;
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
-    let place = Place::find(context.env, context.cwd, args.dest.as_deref(), false)
+fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let place = Place::find(context.env, context.cwd, given.path("dest"), false)
         .map_err(|nowhere| Failure::Usage(nowhere.0))?;
-    let given = args.timeout_ms.as_deref().and_then(|text| text.trim().parse().ok()).filter(|ms| *ms > 0);
-    let reach = if args.allow_network { Reach::Anywhere } else { Reach::Known };
-    let timeout = Duration::from_millis(given.unwrap_or(TIMEOUT_MS));
+    let timeout_ms = given.text("timeout-ms").and_then(|text| text.trim().parse().ok()).filter(|ms| *ms > 0);
+    let reach = if given.flag("allow-network") { Reach::Anywhere } else { Reach::Known };
+    let timeout = Duration::from_millis(timeout_ms.unwrap_or(TIMEOUT_MS));
     let report = doctor::examine(&place, Network { reach, timeout });
-    if args.json {
+    if given.flag("json") {
         serde_json::to_writer_pretty(&mut *context.out, &report).map_err(io::Error::from)?;
         writeln!(context.out)?;
     } else {

@@ -2,6 +2,9 @@
 
 use super::Context;
 use super::failure::Failure;
+use super::verb::Does::{Run, Verbs};
+use super::verb::Kind::{Path, Text};
+use super::verb::{Given, NUMBER, Verb, flag, option, place};
 use crate::economics::Record;
 use crate::economics::event::{self, Named};
 use crate::hook::errand;
@@ -10,64 +13,51 @@ use crate::report::economics as view;
 use crate::settings::Settings;
 use std::collections::VecDeque;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 
-/// Record and show the economics of runs.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Verb {
-    /// Turn a session.usage event into a record.
-    Record(RecordArgs),
-    /// Show the latest records of this workspace.
-    Show(ShowArgs),
-}
-
-#[derive(Debug, clap::Args)]
-struct RecordArgs {
-    /// The event: JSON, the path of a file, or `-` (the default) for standard input.
-    #[arg(value_name = "EVENT")]
-    event: Option<String>,
-    /// The task's state, instead of looking for it.
-    #[arg(long, value_name = "P")]
-    state: Option<PathBuf>,
-    /// The task's acceptance, instead of looking for it.
-    #[arg(long, value_name = "P")]
-    acceptance: Option<PathBuf>,
-    /// The task's critique, instead of looking for it.
-    #[arg(long, value_name = "P")]
-    critique: Option<PathBuf>,
-    /// The folder of the task's subagents, instead of looking for it.
-    #[arg(long, value_name = "D")]
-    agents_dir: Option<PathBuf>,
-}
-
-#[derive(Debug, clap::Args)]
-struct ShowArgs {
-    /// How many records, the latest last.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    last: usize,
-    /// Print the records, one JSON object a line (schemas/economics.schema.json).
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) fn run(args: Args, context: &mut Context<'_>) -> Result<u8, Failure> {
-    match args.verb {
-        Verb::Record(args) => record(args, context),
-        Verb::Show(args) => show(&args, context),
-    }
-}
+pub(super) const VERB: Verb = Verb {
+    name: "economics",
+    about: "Record and show the economics of runs",
+    does: Verbs(&[
+        Verb {
+            name: "record",
+            about: "Turn a session.usage event into a record",
+            does: Run(record),
+            args: &[
+                place(
+                    "EVENT",
+                    Text,
+                    "The event: JSON, the path of a file, or `-` (the default) for standard input",
+                )
+                .optional(),
+                option("state", "P", Path, "The task's state, instead of looking for it"),
+                option("acceptance", "P", Path, "The task's acceptance, instead of looking for it"),
+                option("critique", "P", Path, "The task's critique, instead of looking for it"),
+                option(
+                    "agents-dir",
+                    "D",
+                    Path,
+                    "The folder of the task's subagents, instead of looking for it",
+                ),
+            ],
+        },
+        Verb {
+            name: "show",
+            about: "Show the latest records of this workspace",
+            does: Run(show),
+            args: &[
+                option("last", "N", NUMBER, "How many records, the latest last").default("10"),
+                flag("json", "Print the records, one JSON object a line (schemas/economics.schema.json)"),
+            ],
+        },
+    ]),
+    args: &[],
+};
 
 /// No event is longer than this.
 const MAX_EVENT: u64 = 64 << 20;
 
-fn record(args: RecordArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
-    let event = match args.event.as_deref() {
+fn record(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let event = match given.text("EVENT") {
         None | Some("-") => {
             let mut event = vec![];
             std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut event)?;
@@ -84,16 +74,16 @@ fn record(args: RecordArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
     }
     // The event says where the agent worked; a folder that is gone, or none, leaves our own.
     let told = serde_json::from_slice::<serde_json::Value>(&event).unwrap_or_default();
-    let told = told.pointer("/context/cwd").and_then(|cwd| cwd.as_str()).map(Path::new);
+    let told = told.pointer("/context/cwd").and_then(|cwd| cwd.as_str()).map(std::path::Path::new);
     let cwd = told.filter(|cwd| cwd.is_dir()).unwrap_or(context.cwd);
     let mut settings = Settings::load(context.env, cwd);
     settings.prepare().map_err(|error| Failure::Failed(format!("no place to keep records: {error}")))?;
-    let here = |path: Option<PathBuf>| path.map(|path| context.cwd.join(path));
+    let here = |id| given.path(id).map(|path| context.cwd.join(path));
     let named = Named {
-        state: here(args.state),
-        acceptance: here(args.acceptance),
-        critique: here(args.critique),
-        agents_dir: here(args.agents_dir),
+        state: here("state"),
+        acceptance: here("acceptance"),
+        critique: here("critique"),
+        agents_dir: here("agents-dir"),
     };
     let stopped =
         event::record(&event, &named, &settings, cwd).map_err(|error| Failure::Failed(error.to_string()))?;
@@ -106,7 +96,9 @@ fn record(args: RecordArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn show(args: &ShowArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
+fn show(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let last = given.number("last").unwrap_or_default();
+    let last = usize::try_from(last).unwrap_or(usize::MAX);
     let path = context.settings()?.economics_log;
     let mut latest: VecDeque<Record> = VecDeque::new();
     let mut count = 0;
@@ -115,13 +107,13 @@ fn show(args: &ShowArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
         let Ok(record) = serde_json::from_slice(line) else { return };
         count += 1;
         latest.push_back(record);
-        if latest.len() > args.last {
+        if latest.len() > last {
             latest.pop_front();
         }
     });
     read.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
     let latest = latest.make_contiguous();
-    if args.json {
+    if given.flag("json") {
         for record in latest {
             serde_json::to_writer(&mut *context.out, record).map_err(std::io::Error::from)?;
             writeln!(context.out)?;

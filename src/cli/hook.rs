@@ -1,6 +1,9 @@
 //! `tally hook HOST [--event E]`: whatever happens, exit 0, at most one line on standard error, and a standard output
 //! that is empty unless the agent is to be told something.
 
+use super::verb::Does::Run;
+use super::verb::Kind::Text;
+use super::verb::{Verb, option, place};
 use crate::hook::{self, reply::Reply};
 use crate::hosts::Mapping;
 use crate::settings::env::Env;
@@ -8,16 +11,20 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// The arguments, for `--help`; a real call is read by [`run`] without a parser that could refuse it.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The host that calls: claude-code, codex, opencode, pi, kiro; generic for any framework.
-    #[arg(value_name = "HOST")]
-    _host: String,
-    /// The event, where the payload does not name it.
-    #[arg(long = "event", value_name = "E")]
-    _event: Option<String>,
-}
+/// For `--help`; a real call is read by [`run`] without a parser that could refuse it.
+pub(super) const VERB: Verb = Verb {
+    name: "hook",
+    about: "Serve one hook call of a host: its hook JSON on standard input; always exits 0",
+    does: Run(|_, _| Ok(0)),
+    args: &[
+        place(
+            "HOST",
+            Text,
+            "The host that calls: claude-code, codex, opencode, pi, kiro; generic for any framework",
+        ),
+        option("event", "E", Text, "The event, where the payload does not name it"),
+    ],
+};
 
 /// Input beyond this is not read: no host writes so much, and a hook must stay small.
 const MAX_INPUT: u64 = 64 << 20;

@@ -3,6 +3,9 @@
 
 use super::Context;
 use super::failure::Failure;
+use super::verb::Does::{Run, Verbs};
+use super::verb::Kind::{self, Text};
+use super::verb::{Given, Verb, flag, option, place};
 use crate::hosts::{
     self, BindingError, EvidenceInput, EvidenceScope, HostCapabilities, LifecycleEvent, LifecycleOutcome,
     NormalizedCapabilities, Phase, Profile, Shape, normalize,
@@ -10,99 +13,103 @@ use crate::hosts::{
 use crate::setup;
 use crate::setup::place::Place;
 use crate::sys::files;
-use clap::Subcommand;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, BufRead, Read, Write};
-use std::path::{Path, PathBuf};
-
-/// Say what hosts can do, and what becomes of a decision in them.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
+use std::path::Path;
 
 /// The answers are described in schemas/hosts-output.schema.json and schemas/host-conformance.schema.json.
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// List the hosts that there is a profile of, one JSON object a line.
-    List,
-    /// Show what a host can do.
-    Show {
-        /// The host, by its name.
-        host: String,
-        /// Print one JSON object.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Spell out capabilities: one JSON object a line on standard input.
-    Normalize,
-    /// Reduce outcomes to what a host can do: {"capabilities"|"host", "event", "outcome"} a line on standard input.
-    Project {
-        /// The host of lines that name none.
-        #[arg(long, value_name = "H")]
-        host: Option<String>,
-    },
-    /// Probe the adapters, and report.
-    Report(Report),
-    /// Check a report, and print it in its normal form.
-    Parse {
-        /// The report.
-        file: PathBuf,
-    },
-}
-
-#[derive(Debug, clap::Args)]
-struct Report {
-    /// Only this host; may be repeated.
-    #[arg(long = "host", value_name = "H")]
-    hosts: Vec<String>,
-    /// What is proven: adapter-contract; or host-bound, where hooks are installed and are what their receipt says.
-    #[arg(long, value_name = "SCOPE", default_value = "adapter-contract")]
-    scope: String,
-    /// The id of the real host; for --scope host-bound.
-    #[arg(long, value_name = "I")]
-    host_id: Option<String>,
-    /// The version of the real host; for --scope host-bound.
-    #[arg(long, value_name = "V")]
-    host_version: Option<String>,
-    /// Print a table in Markdown (docs/host-conformance.md) instead of JSON.
-    #[arg(long)]
-    matrix: bool,
-}
+pub(super) const VERB: Verb = Verb {
+    name: "hosts",
+    about: "Say what hosts can do, and what becomes of a decision in them",
+    does: Verbs(&[
+        Verb {
+            name: "list",
+            about: "List the hosts that there is a profile of, one JSON object a line",
+            does: Run(list),
+            args: &[],
+        },
+        Verb {
+            name: "show",
+            about: "Show what a host can do",
+            does: Run(show),
+            args: &[place("HOST", Text, "The host, by its name"), flag("json", "Print one JSON object")],
+        },
+        Verb {
+            name: "normalize",
+            about: "Spell out capabilities: one JSON object a line on standard input",
+            does: Run(normalize_lines),
+            args: &[],
+        },
+        Verb {
+            name: "project",
+            about: "Reduce outcomes to what a host can do: {\"capabilities\"|\"host\", \"event\", \"outcome\"} a line on \
+                    standard input",
+            does: Run(project_lines),
+            args: &[option("host", "H", Text, "The host of lines that name none")],
+        },
+        Verb {
+            name: "report",
+            about: "Probe the adapters, and report",
+            does: Run(report),
+            args: &[
+                option("host", "H", Text, "Only this host; may be repeated").many(),
+                option(
+                    "scope",
+                    "SCOPE",
+                    Text,
+                    "What is proven: adapter-contract; or host-bound, where hooks are installed and are what their \
+                     receipt says",
+                )
+                .default("adapter-contract"),
+                option("host-id", "I", Text, "The id of the real host; for --scope host-bound"),
+                option("host-version", "V", Text, "The version of the real host; for --scope host-bound"),
+                flag("matrix", "Print a table in Markdown (docs/host-conformance.md) instead of JSON"),
+            ],
+        },
+        Verb {
+            name: "parse",
+            about: "Check a report, and print it in its normal form",
+            does: Run(parse),
+            args: &[place("FILE", Kind::Path, "The report")],
+        },
+    ]),
+    args: &[],
+};
 
 /// The largest line and the largest report.
 const MAX_INPUT: u64 = 64 << 20;
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
-    let out = &mut *context.out;
-    match &args.command {
-        Command::List => {
-            for profile in Profile::names().filter_map(Profile::shipped) {
-                let listed = serde_json::json!({ "id": profile.id, "shape": profile.shape });
-                writeln!(out, "{listed}")?;
-            }
-        }
-        Command::Show { host, json } => show(&known(host)?, *json, out)?,
-        Command::Normalize => answer_lines(out, &|line| {
-            let declared = HostCapabilities::from_json(line).map_err(|error| error.to_string())?;
-            Ok(line_of(&normalize(&declared)))
-        })?,
-        Command::Project { host } => {
-            let host = host.as_deref().map(known).transpose()?;
-            answer_lines(out, &|line| project(line, host.as_ref()))?;
-        }
-        Command::Report(args) => report(args, context)?,
-        Command::Parse { file } => {
-            let refused = |why: String| Failure::Failed(format!("{}: {why}", file.display()));
-            let bytes = files::read_bounded(file, MAX_INPUT).map_err(|error| refused(error.to_string()))?;
-            let bytes = bytes.ok_or_else(|| refused("no such file".to_owned()))?;
-            let text = String::from_utf8(bytes).map_err(|error| refused(error.to_string()))?;
-            let report = hosts::parse(&text).map_err(|error| refused(error.to_string()))?;
-            write!(out, "{}", hosts::serialize(&report))?;
-        }
+fn list(_given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    for profile in Profile::names().filter_map(Profile::shipped) {
+        let listed = serde_json::json!({ "id": profile.id, "shape": profile.shape });
+        writeln!(context.out, "{listed}")?;
     }
+    Ok(0)
+}
+
+fn normalize_lines(_given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    answer_lines(context.out, &|line| {
+        let declared = HostCapabilities::from_json(line).map_err(|error| error.to_string())?;
+        Ok(line_of(&normalize(&declared)))
+    })?;
+    Ok(0)
+}
+
+fn project_lines(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let host = given.text("host").map(known).transpose()?;
+    answer_lines(context.out, &|line| project(line, host.as_ref()))?;
+    Ok(0)
+}
+
+fn parse(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let file = given.path("FILE").unwrap_or(Path::new(""));
+    let refused = |why: String| Failure::Failed(format!("{}: {why}", file.display()));
+    let bytes = files::read_bounded(file, MAX_INPUT).map_err(|error| refused(error.to_string()))?;
+    let bytes = bytes.ok_or_else(|| refused("no such file".to_owned()))?;
+    let text = String::from_utf8(bytes).map_err(|error| refused(error.to_string()))?;
+    let report = hosts::parse(&text).map_err(|error| refused(error.to_string()))?;
+    write!(context.out, "{}", hosts::serialize(&report))?;
     Ok(0)
 }
 
@@ -129,7 +136,13 @@ struct Shown<'a> {
     limitations: &'a [String],
 }
 
-fn show(profile: &Profile, json: bool, out: &mut dyn Write) -> io::Result<()> {
+fn show(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let profile = known(given.text("HOST").unwrap_or_default())?;
+    show_profile(&profile, given.flag("json"), context.out)?;
+    Ok(0)
+}
+
+fn show_profile(profile: &Profile, json: bool, out: &mut dyn Write) -> io::Result<()> {
     let Profile { id, shape, capabilities, limitations } = profile;
     let normalized = &normalize(capabilities);
     if json {
@@ -200,15 +213,17 @@ fn project(line: &Value, fallback: Option<&Profile>) -> Result<String, String> {
     Ok(line_of(&hosts::project(&capabilities, &event, outcome)))
 }
 
-fn report(args: &Report, context: &mut Context<'_>) -> Result<(), Failure> {
+fn report(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
     let usage = |why: &str| Err(Failure::Usage(why.to_owned()));
-    for host in &args.hosts {
+    let named = given.texts("host");
+    for host in &named {
         known(host)?;
     }
     // In their own order, and each once, however they were named.
-    let wanted = |name: &&str| args.hosts.is_empty() || args.hosts.iter().any(|host| host == name);
+    let wanted = |name: &&str| named.is_empty() || named.contains(name);
     let profiles: Vec<Profile> = Profile::names().filter(wanted).filter_map(Profile::shipped).collect();
-    let report = match (EvidenceScope::parse(&args.scope), &args.host_id, &args.host_version) {
+    let scope = given.text("scope").unwrap_or_default();
+    let report = match (EvidenceScope::parse(scope), given.text("host-id"), given.text("host-version")) {
         (None, ..) => return usage("--scope is adapter-contract or host-bound"),
         (Some(EvidenceScope::HostBound), Some(id), Some(version)) => match profiles.as_slice() {
             [profile] => host_bound(profile, id, version, context)?,
@@ -223,8 +238,9 @@ fn report(args: &Report, context: &mut Context<'_>) -> Result<(), Failure> {
         }
         _ => return usage("--scope host-bound goes with --host-id and --host-version, and they with it"),
     };
-    let text = if args.matrix { hosts::render_matrix(&report) } else { hosts::serialize(&report) };
-    Ok(write!(context.out, "{text}")?)
+    let text = if given.flag("matrix") { hosts::render_matrix(&report) } else { hosts::serialize(&report) };
+    write!(context.out, "{text}")?;
+    Ok(0)
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -16,52 +16,39 @@ mod project;
 mod relay;
 mod uninstall;
 mod usage;
+mod verb;
 
 use crate::settings::Settings;
 use crate::settings::env::{Env, vars};
 use crate::sys::{clock, spawn};
-use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use verb::Does::Verbs;
+use verb::{Given, Run, Verb};
 
-/// What coding agents cost, exactly: recorded locally first, relayed to your Console.
-#[derive(Debug, Parser)]
-#[command(name = "tally", version, arg_required_else_help = true)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Serve one hook call of a host: its hook JSON on standard input; always exits 0.
-    Hook(hook::Args),
-    /// Record and show the economics of runs.
-    Economics(economics::Args),
-    /// Add up the usage in transcripts.
-    Usage(usage::Args),
-    /// Look at the price registry, check one, or price a call.
-    Pricing(pricing::PricingArgs),
-    /// Show the project label that records from a directory carry.
-    Project(project::Args),
-    /// Say who works on what: claims, heartbeats, releases and their standing.
-    Liveness(liveness::Args),
-    /// Say what hosts can do, and what becomes of a decision in them.
-    Hosts(hosts::Args),
-    /// Show the whole main job on this machine, in a scratch folder.
-    Demo(demo::Args),
-    /// Look after the records on their way to the Console.
-    Relay(relay::RelayArgs),
-    /// Set up: hooks of hosts, and a Console if you want one; then verify it.
-    Init(init::Args),
-    /// Take a set-up back: every file as it was before.
-    Uninstall(uninstall::Args),
-    /// Say what is set up here, whether it works, and what to do where it does not.
-    Doctor(doctor::Args),
-}
+/// All of it, in the order of `--help`.
+static TALLY: Verb = Verb {
+    name: "tally",
+    about: "What coding agents cost, exactly: recorded locally first, relayed to your Console",
+    does: Verbs(&[
+        hook::VERB,
+        economics::VERB,
+        usage::VERB,
+        pricing::VERB,
+        project::VERB,
+        liveness::VERB,
+        hosts::VERB,
+        demo::VERB,
+        relay::VERB,
+        init::VERB,
+        uninstall::VERB,
+        doctor::VERB,
+    ]),
+    args: &[],
+};
 
 /// What a command works with.
 struct Context<'a> {
@@ -122,15 +109,17 @@ pub fn main() -> ExitCode {
         crate::hook::errand::worker(&env, &cwd);
         return ExitCode::SUCCESS;
     }
-    let cli = match Cli::try_parse_from(&args) {
-        Ok(cli) => cli,
+    let parser = TALLY.to_clap().version(env!("CARGO_PKG_VERSION"));
+    let matches = match parser.try_get_matches_from(args) {
+        Ok(matches) => matches,
         Err(error) => {
             // Help and version go to standard output with code 0, mistakes to standard error with code 2.
             drop(error.print());
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    ExitCode::from(dispatch(cli.command, &env, &cwd))
+    let chosen = TALLY.chosen(&matches);
+    chosen.map_or(ExitCode::SUCCESS, |(run, given)| ExitCode::from(answer(run, &given, &env, &cwd)))
 }
 
 /// `tally __generate`: the generated page of the environment, for docs/environment.md.
@@ -138,7 +127,7 @@ fn generate(out: &mut dyn Write) -> u8 {
     u8::from(write!(out, "{}", crate::settings::env::generated_page()).is_err())
 }
 
-fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
+fn answer(run: Run, given: &Given<'_>, env: &Env, cwd: &Path) -> u8 {
     // Standard error is not locked: threads that read show their progress there.
     let (mut out, mut err) = (io::stdout().lock(), io::stderr());
     let width = env
@@ -148,26 +137,7 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
     let watched = io::stderr().is_terminal();
     let colour = io::stdout().is_terminal() && env.get(&vars::NO_COLOR).is_none();
     let mut context = Context { env, cwd, out: &mut out, err: &mut err, width, watched, colour };
-    let done = match command {
-        Command::Hook(_) => Ok(0),
-        Command::Economics(args) => economics::run(args, &mut context),
-        Command::Liveness(args) => liveness::run(&args, &mut context),
-        Command::Usage(args) => usage::run(&args, &mut context),
-        Command::Hosts(args) => hosts::run(&args, &mut context),
-        Command::Demo(args) => demo::run(&args, &mut context),
-        Command::Init(args) => init::run(&args, &mut context),
-        Command::Uninstall(args) => uninstall::run(&args, &mut context),
-        Command::Doctor(args) => doctor::run(&args, &mut context),
-        Command::Pricing(args) => context
-            .settings()
-            .and_then(|settings| pricing::run(&args, context.out, context.err, &settings.pricing))
-            .map_err(Failure::from),
-        Command::Project(args) => {
-            let (label, home) = (env.get(&vars::FLOW_AGENTS_PROJECT), env.path(&vars::HOME));
-            project::run(&args, label, home, context.out, context.err).map_err(Failure::from)
-        }
-        Command::Relay(args) => relay::run(&args, &mut context),
-    };
+    let done = run(given, &mut context);
     let flushed = context.out.flush();
     match done.and_then(|code| flushed.map(|()| code).map_err(Failure::from)) {
         Ok(code) => code,

@@ -1,12 +1,15 @@
 //! `tally pricing`: what the registry in use says, whether a file is a registry, what one call would cost.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, ContentArrangement, Table as TextTable, presets};
 use serde::Serialize;
 
+use super::Context;
+use super::failure::Failure;
+use super::verb::Does::{Run, Verbs};
+use super::verb::Kind::{self, Path, Text, Time};
+use super::verb::{Arg, Given, Verb, flag, option, place};
 use crate::journal::foreign::MAX_COUNT;
 use crate::pricing::{self, Basis, Loaded, Origin, Rate, Rates, Request, Row, Speed, Table, Usd};
 use crate::settings::PricingSettings;
@@ -16,87 +19,65 @@ use crate::usage::Tokens;
 const DONE: u8 = 0;
 const REFUSED: u8 = 1;
 
-/// Look at the price registry, check one, or price a call.
-#[derive(Debug, Args)]
-pub(super) struct PricingArgs {
-    #[command(subcommand)]
-    verb: Verb,
-}
+pub(super) const VERB: Verb = Verb {
+    name: "pricing",
+    about: "Look at the price registry, check one, or price a call",
+    does: Verbs(&[
+        Verb {
+            name: "show",
+            about: "List the rates in force, in USD per million tokens",
+            does: Run(|given, context| run(given, context, given.path(PRICING), show)),
+            args: &[
+                option(
+                    "at",
+                    "DATE",
+                    Time(parse_at),
+                    "The rates at this date (YYYY-MM-DD or RFC 3339) instead of now",
+                ),
+                option("model", "MODEL", Text, "Only this model, in any spelling"),
+                FILE,
+                JSON,
+            ],
+        },
+        Verb {
+            name: "check",
+            about: "Validate a registry file",
+            does: Run(|given, context| run(given, context, given.path("FILE"), check)),
+            args: &[place("FILE", Path, "The file")],
+        },
+        Verb {
+            name: "price",
+            about: "Price one request",
+            does: Run(|given, context| run(given, context, given.path(PRICING), price)),
+            args: &[
+                place("MODEL", Text, "The model, in any spelling"),
+                option("input", "N", COUNT, "Uncached input tokens").default("0"),
+                option("output", "N", COUNT, "Output tokens, reasoning included").default("0"),
+                option("cache-read", "N", COUNT, "Tokens read from the cache").default("0"),
+                option("cache-write-5m", "N", COUNT, "Tokens written to the cache for five minutes")
+                    .default("0"),
+                option("cache-write-1h", "N", COUNT, "Tokens written to the cache for an hour").default("0"),
+                option("web-searches", "N", COUNT, "Web searches").default("0"),
+                flag("fast", "Fast (priority) mode"),
+                flag("us", "US-only inference"),
+                option(
+                    "at",
+                    "DATE",
+                    Time(parse_at),
+                    "When the request was made (YYYY-MM-DD or RFC 3339) instead of now",
+                ),
+                FILE,
+                JSON,
+            ],
+        },
+    ]),
+    args: &[],
+};
 
-#[derive(Debug, Subcommand)]
-enum Verb {
-    /// List the rates in force, in USD per million tokens.
-    Show(ShowArgs),
-    /// Validate a registry file.
-    Check(CheckArgs),
-    /// Price one request.
-    Price(PriceArgs),
-}
-
-#[derive(Debug, Args)]
-struct ShowArgs {
-    /// The rates at this date (YYYY-MM-DD or RFC 3339) instead of now.
-    #[arg(long, value_name = "DATE", value_parser = parse_at)]
-    at: Option<i64>,
-    /// Only this model, in any spelling.
-    #[arg(long)]
-    model: Option<String>,
-    /// A registry file to use instead of the configured one.
-    #[arg(long, value_name = "FILE")]
-    pricing: Option<PathBuf>,
-    /// Print JSON (schemas/pricing-output.schema.json).
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
-struct CheckArgs {
-    /// The file.
-    file: PathBuf,
-}
-
-#[derive(Debug, Args)]
-struct PriceArgs {
-    /// The model, in any spelling.
-    model: String,
-    /// Uncached input tokens.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count())]
-    input: i64,
-    /// Output tokens, reasoning included.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count())]
-    output: i64,
-    /// Tokens read from the cache.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count())]
-    cache_read: i64,
-    /// Tokens written to the cache for five minutes.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count())]
-    cache_write_5m: i64,
-    /// Tokens written to the cache for an hour.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count())]
-    cache_write_1h: i64,
-    /// Web searches.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count())]
-    web_searches: i64,
-    /// Fast (priority) mode.
-    #[arg(long)]
-    fast: bool,
-    /// US-only inference.
-    #[arg(long)]
-    us: bool,
-    /// When the request was made (YYYY-MM-DD or RFC 3339) instead of now.
-    #[arg(long, value_name = "DATE", value_parser = parse_at)]
-    at: Option<i64>,
-    /// A registry file to use instead of the configured one.
-    #[arg(long, value_name = "FILE")]
-    pricing: Option<PathBuf>,
-    /// Print JSON (schemas/pricing-output.schema.json).
-    #[arg(long)]
-    json: bool,
-}
-
-fn count() -> clap::builder::RangedI64ValueParser<i64> {
-    clap::value_parser!(i64).range(0..=MAX_COUNT)
-}
+const PRICING: &str = "pricing";
+const FILE: Arg = option(PRICING, "FILE", Path, "A registry file to use instead of the configured one");
+const JSON: Arg = flag("json", "Print JSON (schemas/pricing-output.schema.json)");
+const COUNT: Kind = Kind::Number(0, MAX_COUNT);
 
 /// A date is the start of that day, UTC.
 fn parse_at(text: &str) -> Result<i64, String> {
@@ -105,31 +86,23 @@ fn parse_at(text: &str) -> Result<i64, String> {
         .ok_or_else(|| "not a date (YYYY-MM-DD) or an RFC 3339 time".to_owned())
 }
 
-/// Runs the verb and returns the exit code: 0 done; 1 refused, where the file is not a registry or there is no price.
-///
-/// # Errors
-/// When `out` or `err` cannot be written.
-pub(super) fn run(
-    args: &PricingArgs,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-    settings: &PricingSettings,
-) -> io::Result<u8> {
-    let file = match &args.verb {
-        Verb::Show(args) => args.pricing.as_ref(),
-        Verb::Check(args) => Some(&args.file),
-        Verb::Price(args) => args.pricing.as_ref(),
-    };
-    let file = file.or(settings.file.as_ref()).cloned();
-    let loaded = pricing::load(&PricingSettings { file, ..settings.clone() });
+/// What a verb does with a registry. It returns the exit code: 0 done; 1 refused, where the file is not a registry or there
+/// is no price.
+type With = fn(&Given<'_>, &mut dyn Write, &mut dyn Write, &Loaded) -> io::Result<u8>;
+
+fn run(
+    given: &Given<'_>,
+    context: &mut Context<'_>,
+    file: Option<&std::path::Path>,
+    with: With,
+) -> Result<u8, Failure> {
+    let configured = context.settings()?.pricing;
+    let file = file.map(std::path::Path::to_path_buf).or(configured.file.clone());
+    let loaded = pricing::load(&PricingSettings { file, ..configured });
     for warning in &loaded.warnings {
-        writeln!(err, "warning: {warning}")?;
+        writeln!(context.err, "warning: {warning}")?;
     }
-    match &args.verb {
-        Verb::Show(args) => show(args, out, err, &loaded),
-        Verb::Check(_) => check(out, &loaded),
-        Verb::Price(args) => price(args, out, err, &loaded),
-    }
+    Ok(with(given, context.out, context.err, &loaded)?)
 }
 
 /// One model of `show --json`.
@@ -149,13 +122,13 @@ struct Listing<'a> {
     models: Vec<Listed<'a>>,
 }
 
-fn show(args: &ShowArgs, out: &mut dyn Write, err: &mut dyn Write, loaded: &Loaded) -> io::Result<u8> {
+fn show(given: &Given<'_>, out: &mut dyn Write, err: &mut dyn Write, loaded: &Loaded) -> io::Result<u8> {
     let registry = &loaded.registry;
-    let Some(table) = registry.table(Some(args.at.unwrap_or_else(clock::now_ms))) else {
+    let Some(table) = registry.table(Some(given.number("at").unwrap_or_else(clock::now_ms))) else {
         writeln!(err, "error: {} lists no version", origin(loaded))?;
         return Ok(REFUSED);
     };
-    let wanted = args.model.as_deref().map(|raw| registry.canonical_id(raw));
+    let wanted = given.text("model").map(|raw| registry.canonical_id(raw));
     let models: Vec<Listed<'_>> = table
         .models()
         .into_iter()
@@ -166,7 +139,7 @@ fn show(args: &ShowArgs, out: &mut dyn Write, err: &mut dyn Write, loaded: &Load
         writeln!(err, "error: {}", unlisted(wanted, &table, loaded))?;
         return Ok(REFUSED);
     }
-    if args.json {
+    if given.flag("json") {
         let listing = Listing {
             registry: origin(loaded),
             version: table.version(),
@@ -215,7 +188,7 @@ fn text_table(models: &[Listed<'_>]) -> TextTable {
 }
 
 /// An invalid file was said in the warning that the registry came with.
-fn check(out: &mut dyn Write, loaded: &Loaded) -> io::Result<u8> {
+fn check(_given: &Given<'_>, out: &mut dyn Write, _err: &mut dyn Write, loaded: &Loaded) -> io::Result<u8> {
     let (Origin::File(path), Some(current)) = (&loaded.origin, loaded.registry.table(None)) else {
         return Ok(REFUSED);
     };
@@ -236,32 +209,34 @@ struct Quote<'a> {
     cost_usd: Option<Usd>,
 }
 
-fn price(args: &PriceArgs, out: &mut dyn Write, err: &mut dyn Write, loaded: &Loaded) -> io::Result<u8> {
+fn price(given: &Given<'_>, out: &mut dyn Write, err: &mut dyn Write, loaded: &Loaded) -> io::Result<u8> {
     let registry = &loaded.registry;
+    let model_raw = given.text("MODEL").unwrap_or_default();
+    let count = |id| given.number(id).unwrap_or_default();
     let tokens = Tokens {
-        input: args.input,
-        output: args.output,
-        cache_write_5m: args.cache_write_5m,
-        cache_write_1h: args.cache_write_1h,
-        cache_read: args.cache_read,
-        web_search_requests: args.web_searches,
+        input: count("input"),
+        output: count("output"),
+        cache_write_5m: count("cache-write-5m"),
+        cache_write_1h: count("cache-write-1h"),
+        cache_read: count("cache-read"),
+        web_search_requests: count("web-searches"),
     };
-    let at_ms = Some(args.at.unwrap_or_else(clock::now_ms));
-    let speed = if args.fast { Speed::Fast } else { Speed::Standard };
+    let at_ms = Some(given.number("at").unwrap_or_else(clock::now_ms));
+    let speed = if given.flag("fast") { Speed::Fast } else { Speed::Standard };
     let priced = registry.price(&Request {
-        model: &args.model,
+        model: model_raw,
         at_ms,
         tokens: &tokens,
         speed,
-        us_only: args.us,
+        us_only: given.flag("us"),
         summed: false,
     });
-    let model = registry.canonical_id(&args.model);
-    if args.json {
+    let model = registry.canonical_id(model_raw);
+    if given.flag("json") {
         let quote = Quote {
             registry: origin(loaded),
             model: &model,
-            model_raw: &args.model,
+            model_raw,
             version: priced.map(|priced| priced.version),
             basis: priced.map(|priced| priced.basis),
             default_rate: priced.is_some_and(|priced| priced.default_rate),

@@ -1,21 +1,19 @@
-use clap::Parser;
-
 use super::*;
+use crate::settings::env::Env;
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cases/registry.json");
 const SCHEMA: &str = include_str!("../../schemas/pricing-output.schema.json");
 
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    args: PricingArgs,
-}
-
 /// Exit code, stdout and stderr of a `tally pricing` line; bundled registry unless it says otherwise.
 fn pricing(line: &str) -> (u8, String, String) {
-    let line = Line::try_parse_from(std::iter::once("pricing").chain(line.split_whitespace())).unwrap();
+    let words = std::iter::once("pricing").chain(line.split_whitespace());
+    let matches = VERB.to_clap().try_get_matches_from(words).unwrap();
+    let (run, given) = VERB.chosen(&matches).unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = run(&line.args, &mut out, &mut err, &PricingSettings::default()).unwrap();
+    let (env, cwd) = (Env::default(), std::path::Path::new("/"));
+    let (width, watched, colour) = (80, false, false);
+    let mut context = Context { env: &env, cwd, out: &mut out, err: &mut err, width, watched, colour };
+    let code = run(&given, &mut context).unwrap();
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 
@@ -90,6 +88,6 @@ fn impossible_arguments_are_usage_errors() {
         ["price m --input -1", "price m --input 1.5", "price m --at yesterday", "show --at 2026-02-30", ""]
     {
         let words = std::iter::once("pricing").chain(line.split_whitespace());
-        assert!(Line::try_parse_from(words).is_err(), "{line}");
+        assert!(VERB.to_clap().try_get_matches_from(words).is_err(), "{line}");
     }
 }

@@ -1,23 +1,42 @@
 //! `tally project`: the project label of a directory, and how it was derived.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
+use super::Context;
+use super::failure::Failure;
+use super::verb::Does::Run;
+use super::verb::{Given, Kind, Verb, flag, place};
 use crate::attribution::project::{Attempt, Label, Project, Step};
+use crate::settings::env::vars;
 use crate::sys::git::Repository;
 
-/// Show the project label that records from a directory carry
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The directory; the current one if not given
-    dir: Option<PathBuf>,
-    /// Say for every step of the derivation what it found, or why it found nothing
-    #[arg(long)]
+pub(super) const VERB: Verb = Verb {
+    name: "project",
+    about: "Show the project label that records from a directory carry",
+    does: Run(run),
+    args: &[
+        place("DIR", Kind::Path, "The directory; the current one if not given").optional(),
+        flag("explain", "Say for every step of the derivation what it found, or why it found nothing"),
+        flag("json", "Print one JSON object (schemas/cli-project.schema.json)"),
+    ],
+};
+
+fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let asked = Asked {
+        dir: given.path("DIR").unwrap_or(Path::new(".")),
+        explain: given.flag("explain"),
+        json: given.flag("json"),
+    };
+    let (label, home) = (context.env.get(&vars::FLOW_AGENTS_PROJECT), context.env.path(&vars::HOME));
+    Ok(tell(&asked, label, home, context.out, context.err)?)
+}
+
+struct Asked<'a> {
+    dir: &'a Path,
     explain: bool,
-    /// Print one JSON object (schemas/cli-project.schema.json)
-    #[arg(long)]
     json: bool,
 }
 
@@ -26,28 +45,28 @@ pub(super) struct Args {
 ///
 /// # Errors
 /// When `out` or `err` cannot be written to.
-pub(super) fn run(
-    args: &Args,
+fn tell(
+    asked: &Asked<'_>,
     override_label: Option<&str>,
     home: Option<&Path>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let dir = args.dir.as_deref().unwrap_or(Path::new("."));
+    let dir = asked.dir;
     let repository = Repository::discover(dir);
     let Some(project) = Project::new(dir, repository.as_ref(), override_label, home) else {
         writeln!(err, "tally: {}: not a directory; name one that exists", printable(&dir.to_string_lossy()))?;
         return Ok(1);
     };
     let label = project.label();
-    if args.json {
+    if asked.json {
         let answer = Answer {
             label: label.as_ref().map(|label| label.text.as_str()),
             step: label.as_ref().map(|label| label.step.as_str()),
-            steps: args.explain.then(|| project.explain().into_iter().map(StepAnswer::from).collect()),
+            steps: asked.explain.then(|| project.explain().into_iter().map(StepAnswer::from).collect()),
         };
         writeln!(out, "{}", serde_json::to_string(&answer)?)?;
-    } else if args.explain {
+    } else if asked.explain {
         explain(&project, label.as_ref(), out)?;
     } else if let Some(label) = &label {
         writeln!(out, "{}", label.text)?;
@@ -102,9 +121,9 @@ mod tests {
     use super::*;
 
     fn ask(dir: &Path, explain: bool, json: bool, label: Option<&str>) -> (u8, String, String) {
-        let args = Args { dir: Some(dir.to_path_buf()), explain, json };
+        let asked = Asked { dir, explain, json };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = run(&args, label, None, &mut out, &mut err).unwrap();
+        let code = tell(&asked, label, None, &mut out, &mut err).unwrap();
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 

@@ -2,7 +2,10 @@
 
 use super::Context;
 use super::failure::Failure;
-use super::init::{At, How};
+use super::init::{DEST, DRY_RUN, GLOBAL, JSON, YES, place};
+use super::verb::Does::Run;
+use super::verb::Kind::Choice;
+use super::verb::{Given, Verb, flag, option};
 use crate::relay;
 use crate::settings::Settings;
 use crate::setup::hosts;
@@ -10,20 +13,21 @@ use crate::setup::remove::{Removal, Request, remove};
 use serde::Serialize;
 use std::io::{self, IsTerminal};
 
-/// Take a set-up back: every file as it was before.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(flatten)]
-    at: At,
-    /// Only this host, and not the conf. May be repeated.
-    #[arg(long = "host", value_name = "NAME", value_parser = hosts::NAMES)]
-    hosts: Vec<String>,
-    /// Leave the conf.
-    #[arg(long)]
-    keep_conf: bool,
-    #[command(flatten)]
-    how: How,
-}
+pub(super) const VERB: Verb = Verb {
+    name: "uninstall",
+    about: "Take a set-up back: every file as it was before",
+    does: Run(run),
+    args: &[
+        DEST,
+        GLOBAL,
+        option("host", "NAME", Choice(&hosts::NAMES), "Only this host, and not the conf. May be repeated")
+            .many(),
+        flag("keep-conf", "Leave the conf"),
+        YES,
+        DRY_RUN,
+        JSON,
+    ],
+};
 
 /// What `--json` prints; `schemas/uninstall.schema.json` is its contract.
 #[derive(Serialize)]
@@ -36,22 +40,19 @@ struct Answer<'a> {
     pending: Option<u64>,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
-    let place = args.at.place(context)?;
-    if !args.how.yes && !args.how.dry_run && !confirmed(&place.dest, context)? {
+fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let place = place(given, context)?;
+    let dry_run = given.flag("dry-run");
+    if !given.flag("yes") && !dry_run && !confirmed(&place.dest, context)? {
         return Err(Failure::Failed("nothing was changed".to_owned()));
     }
-    let request = Request {
-        hosts: args.hosts.iter().map(String::as_str).collect(),
-        keep_conf: args.keep_conf,
-        dry_run: args.how.dry_run,
-    };
+    let request = Request { hosts: given.texts("host"), keep_conf: given.flag("keep-conf"), dry_run };
     let data_dir = Settings::load(&place.env, &place.dest).data_dir;
     let files = remove(&place, &request)
         .map_err(|error| Failure::Failed(format!("{}: {error}", place.state.display())))?;
     let pending = relay::status(&data_dir).ok().map(|status| status.pending);
-    if args.how.json {
-        let answer = Answer { dry_run: args.how.dry_run, destination: &place.dest, files: &files, pending };
+    if given.flag("json") {
+        let answer = Answer { dry_run, destination: &place.dest, files: &files, pending };
         serde_json::to_writer_pretty(&mut *context.out, &answer).map_err(io::Error::from)?;
         writeln!(context.out)?;
     } else {

@@ -3,6 +3,8 @@
 use super::Context;
 use super::failure::Failure;
 use super::progress::Progress;
+use super::verb::Does::Run;
+use super::verb::{Given, Kind, Verb, flag, option, place};
 use crate::pricing;
 use crate::report::usage::Usage;
 use crate::settings::PricingSettings;
@@ -12,31 +14,25 @@ use crate::usage::runtime::{self, Moved, Runtime, Source};
 use crate::usage::walk::Walk;
 use std::path::{Path, PathBuf};
 
-/// Add up the usage in transcripts.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Print the documented JSON (schemas/usage.schema.json).
-    #[arg(long)]
-    json: bool,
-    /// Look for transcripts under this home instead of your own.
-    #[arg(long, value_name = "DIR")]
-    home: Option<PathBuf>,
-    /// Only transcripts of this host.
-    #[arg(long, value_name = "H")]
-    host: Option<String>,
-    /// Price by this registry instead of the configured one.
-    #[arg(long, value_name = "FILE")]
-    pricing: Option<PathBuf>,
-    /// Transcripts, or folders of them; found under the home when none is named.
-    #[arg(value_name = "PATH")]
-    paths: Vec<PathBuf>,
-}
+pub(super) const VERB: Verb = Verb {
+    name: "usage",
+    about: "Add up the usage in transcripts",
+    does: Run(run),
+    args: &[
+        flag("json", "Print the documented JSON (schemas/usage.schema.json)"),
+        option("home", "DIR", Kind::Path, "Look for transcripts under this home instead of your own"),
+        option("host", "H", Kind::Text, "Only transcripts of this host"),
+        option("pricing", "FILE", Kind::Path, "Price by this registry instead of the configured one"),
+        place("PATH", Kind::Path, "Transcripts, or folders of them; found under the home when none is named")
+            .many(),
+    ],
+};
 
 /// Work on more bytes than this is shown as it goes.
 const LONG_WORK: u64 = 64 << 20;
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
-    let only = match args.host.as_deref() {
+fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let only = match given.text("host") {
         None => None,
         Some(host) => Some(Runtime::of_host(host).ok_or_else(|| {
             let known = Runtime::ALL.map(Runtime::host).join(", ");
@@ -44,14 +40,14 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
         })?),
     };
     let configured = context.settings()?.pricing;
-    let named = args.pricing.as_ref().map(|path| context.cwd.join(path));
+    let named = given.path("pricing").map(|path| context.cwd.join(path));
     let prices = pricing::load(&PricingSettings { file: named.or(configured.file.clone()), ..configured });
     for warning in &prices.warnings {
         writeln!(context.err, "tally: {warning}")?;
     }
-    let sources = sources(args, only, context)?;
+    let sources = sources(given, only, context)?;
     let usage = Usage::of(read_all(&sources, context.watched), &sources, &prices.registry);
-    if args.json {
+    if given.flag("json") {
         serde_json::to_writer_pretty(&mut *context.out, &usage).map_err(std::io::Error::from)?;
         writeln!(context.out)?;
     } else {
@@ -60,10 +56,11 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     Ok(0)
 }
 
-fn sources(args: &Args, only: Option<Runtime>, context: &Context<'_>) -> Result<Vec<Source>, Failure> {
-    if !args.paths.is_empty() {
+fn sources(given: &Given<'_>, only: Option<Runtime>, context: &Context<'_>) -> Result<Vec<Source>, Failure> {
+    let paths = given.paths("PATH");
+    if !paths.is_empty() {
         let mut sources = vec![];
-        for path in args.paths.iter().map(|path| context.cwd.join(path)) {
+        for path in paths.iter().map(|path| context.cwd.join(path)) {
             if !path.exists() {
                 let why = format!("{}: there is no such transcript or folder", path.display());
                 return Err(Failure::Failed(why));
@@ -73,10 +70,10 @@ fn sources(args: &Args, only: Option<Runtime>, context: &Context<'_>) -> Result<
         return Ok(sources);
     }
     let own_home = context.env.path(&vars::HOME);
-    let home = args.home.as_ref().map(|home| context.cwd.join(home)).or(own_home.map(Path::to_path_buf));
+    let home = given.path("home").map(|home| context.cwd.join(home)).or(own_home.map(Path::to_path_buf));
     let home = home.ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --home".to_owned()))?;
     // The variables speak of the user's own home, not of one that is named.
-    let moved = if args.home.is_some() {
+    let moved = if given.path("home").is_some() {
         Moved::default()
     } else {
         Moved {

@@ -14,7 +14,6 @@
 use super::profile::FILES;
 use super::words::Phase;
 use serde_json::{Map, Value};
-use toml::Table;
 
 /// What an event means (contract A.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,11 +94,11 @@ impl Meaning {
         Self { kind, ends: false, failed: false }
     }
 
-    fn read(value: &toml::Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         if let Some(name) = value.as_str() {
             return Kind::parse(name).map(Self::of);
         }
-        let flag = |name| value.get(name).and_then(toml::Value::as_bool).unwrap_or(false);
+        let flag = |name| value.get(name).and_then(Value::as_bool).unwrap_or(false);
         let kind = Kind::parse(value.get("means")?.as_str()?)?;
         Some(Self { kind, ends: flag("ends"), failed: flag("failed") })
     }
@@ -203,13 +202,13 @@ impl AnswerForm {
 pub struct Mapping {
     /// The host.
     pub host: &'static str,
-    table: Table,
+    table: Map<String, Value>,
 }
 
 impl Mapping {
     /// The names of the hosts whose events are known, sorted.
     pub fn hosts() -> impl Iterator<Item = &'static str> {
-        FILES.iter().filter(|(_, text)| text.contains("\n[events]\n")).map(|(host, _)| *host)
+        FILES.iter().filter(|(_, text)| text.contains("\"events\":{")).map(|(host, _)| *host)
     }
 
     /// The words of `host`; `None` where its events are not known.
@@ -225,15 +224,14 @@ impl Mapping {
     #[must_use]
     pub fn of(host: &str) -> Option<Self> {
         let (host, text) = FILES.iter().find(|(name, _)| *name == host)?;
-        let table: Table = text.parse().ok()?;
+        let table: Map<String, Value> = serde_json::from_slice(text.as_bytes()).ok()?;
         table.contains_key("events").then_some(Self { host, table })
     }
 
     /// How the host is answered.
     #[must_use]
     pub fn answer_form(&self) -> AnswerForm {
-        let form =
-            self.table.get("answer").and_then(|answer| answer.get("form")).and_then(toml::Value::as_str);
+        let form = self.table.get("answer").and_then(|answer| answer.get("form")).and_then(Value::as_str);
         form.and_then(AnswerForm::parse).unwrap_or(AnswerForm::Allow)
     }
 
@@ -259,19 +257,19 @@ impl Mapping {
 
     /// The native events, in the order of their names, with what they mean.
     pub fn events(&self) -> impl Iterator<Item = (&str, Meaning)> {
-        let events = self.table.get("events").and_then(toml::Value::as_table).into_iter().flatten();
+        let events = self.table.get("events").and_then(Value::as_object).into_iter().flatten();
         events.map(|(native, _)| (native.as_str(), self.meaning(native)))
     }
 
     /// Where the payload has `field`, in the order in which the places are looked at.
     pub fn places(&self, field: Field) -> impl Iterator<Item = &str> {
         let places = self.table.get("fields").and_then(|fields| fields.get(field.key()));
-        places.and_then(toml::Value::as_array).into_iter().flatten().filter_map(toml::Value::as_str)
+        places.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
     }
 
     /// What an event of this host cannot say, and why.
     pub fn gaps(&self) -> impl Iterator<Item = (&str, &str)> {
-        let gaps = self.table.get("gaps").and_then(toml::Value::as_table).into_iter().flatten();
+        let gaps = self.table.get("gaps").and_then(Value::as_object).into_iter().flatten();
         gaps.filter_map(|(what, why)| Some((what.as_str(), why.as_str()?)))
     }
 }
@@ -344,10 +342,10 @@ mod tests {
         for host in hosts {
             let mapping = Mapping::of(host).unwrap();
             assert!(AnswerForm::parse(mapping.table["answer"]["form"].as_str().unwrap()).is_some(), "{host}");
-            for (native, value) in mapping.table["events"].as_table().unwrap() {
+            for (native, value) in mapping.table["events"].as_object().unwrap() {
                 assert!(Meaning::read(value).is_some(), "{host}: {native}");
             }
-            for (key, places) in mapping.table["fields"].as_table().unwrap() {
+            for (key, places) in mapping.table["fields"].as_object().unwrap() {
                 let known = Field::ALL.into_iter().find(|(_, name)| name == key);
                 let (field, _) = known.unwrap_or_else(|| panic!("{host}: no field {key}"));
                 assert_eq!(mapping.places(field).count(), places.as_array().unwrap().len(), "{host}: {key}");

@@ -10,7 +10,7 @@ use super::capabilities::HostCapabilities;
 use super::words::Shape;
 use serde_json::Value;
 
-/// Every file of `config/hosts`, by the host's name, sorted. Made by `build.rs`.
+/// Every file of `config/hosts` as JSON, by the host's name, sorted. Made by `build.rs`.
 pub(super) const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/hosts.rs"));
 
 /// What is known of a host before it is met.
@@ -29,7 +29,7 @@ pub struct Profile {
 impl Profile {
     /// The names of the hosts, sorted.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        FILES.iter().filter(|(_, text)| text.contains("\n[capabilities]\n")).map(|(id, _)| *id)
+        FILES.iter().filter(|(_, text)| text.contains("\"capabilities\":{")).map(|(id, _)| *id)
     }
 
     /// The profile that is shipped for `id`.
@@ -42,7 +42,7 @@ impl Profile {
     #[must_use]
     pub fn shipped(id: &str) -> Option<Self> {
         let (id, text) = FILES.iter().find(|(name, _)| *name == id)?;
-        let profile = json(toml::Value::Table(text.parse().ok()?));
+        let profile: Value = serde_json::from_slice(text.as_bytes()).ok()?;
         let limitations = profile.get("limitations").and_then(Value::as_array).into_iter().flatten();
         Some(Self {
             id: (*id).to_owned(),
@@ -118,18 +118,4 @@ in_process_adapters! {
     strands = "strands",
     /// The adapter of VoltAgent.
     voltagent = "voltagent",
-}
-
-/// A profile's values, which are strings, lists and tables.
-fn json(value: toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => text.into(),
-        toml::Value::Array(items) => items.into_iter().map(json).collect(),
-        toml::Value::Table(table) => {
-            let mut object = serde_json::Map::new();
-            object.extend(table.into_iter().map(|(key, value)| (key, json(value))));
-            Value::Object(object)
-        }
-        _ => Value::Null,
-    }
 }

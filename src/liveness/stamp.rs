@@ -2,6 +2,7 @@
 //!
 //! Times are compared as instants, never as text: `…:00.500Z` is later than `…:00Z`, though it sorts before it.
 
+use crate::sys::calendar::{MINUTE, milliseconds, minute_ms, two};
 use crate::sys::clock;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -39,7 +40,12 @@ impl Stamp {
     fn within(minute_ms: i64, rest: &[u8]) -> Option<Self> {
         let ([s1, s2], fraction) = rest.strip_suffix(b"Z")?.split_first_chunk()?;
         let second = Some(two(*s1, *s2)).filter(|second| *second < 60)?;
-        let ms = minute_ms + second * 1000 + i64::from(milliseconds(fraction)?);
+        let ms = match fraction {
+            [] => 0,
+            [b'.', digits @ ..] => milliseconds(digits)?,
+            _ => return None,
+        };
+        let ms = minute_ms + second * 1000 + ms;
         Some(Self { ms, whole_seconds: fraction.is_empty() })
     }
 
@@ -84,60 +90,6 @@ impl Nearby {
         }
         Stamp::within(self.ms, rest)
     }
-}
-
-/// The length of `YYYY-MM-DDTHH:MM:`.
-const MINUTE: usize = 17;
-
-/// The start of a real minute, in epoch milliseconds.
-fn minute_ms(text: &[u8; MINUTE]) -> Option<i64> {
-    let [y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2, b'T', h1, h2, b':', mi1, mi2, b':'] = *text else {
-        return None;
-    };
-    let year = two(y1, y2) * 100 + two(y3, y4);
-    let (month, day) = (two(mo1, mo2), two(d1, d2));
-    let (hour, minute) = (two(h1, h2), two(mi1, mi2));
-    let real = (1..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=days_in(year, month)).contains(&day)
-        && hour < 24
-        && minute < 60;
-    real.then(|| ((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute) * 60_000)
-}
-
-/// The number of two digits; out of every range of a date where one is no digit.
-fn two(tens: u8, units: u8) -> i64 {
-    let digit = |byte: u8| if byte.is_ascii_digit() { i64::from(byte - b'0') } else { 100_000 };
-    digit(tens) * 10 + digit(units)
-}
-
-/// The milliseconds in `.1-9 digits`; 0 of nothing.
-fn milliseconds(fraction: &[u8]) -> Option<u32> {
-    if fraction.is_empty() {
-        return Some(0);
-    }
-    let digits = fraction.strip_prefix(b".")?;
-    if !(1..=9).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let digit = |at: usize| digits.get(at).map_or(0, |digit| u32::from(digit - b'0'));
-    Some(digit(0) * 100 + digit(1) * 10 + digit(2))
-}
-
-fn days_in(year: i64, month: i64) -> i64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        _ => 31,
-    }
-}
-
-/// Days from 1970-01-01 in the Gregorian calendar; the year is taken to begin in March, so that the leap day is last.
-fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let day_of_year = (153 * month + 2) / 5 + day - 1;
-    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year - 719_468
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! retried, because it is a state of the way to the Console (a portal, a moved proxy), not a fault of the record.
 
 use serde_json::{Map, Value};
+use std::time::UNIX_EPOCH;
 
 /// The longest `Retry-After` that is honoured; what asks for more gets this.
 pub const MAX_RETRY_AFTER_MS: i64 = 60 * 60 * 1000;
@@ -205,8 +206,8 @@ fn parse_retry_after(text: &str, now_ms: i64) -> Option<i64> {
         // More digits than a number holds is only ever a very long time.
         text.parse::<i64>().unwrap_or(i64::MAX).saturating_mul(1000)
     } else {
-        let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-        date.as_millisecond().saturating_sub(now_ms)
+        let date = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+        i64::try_from(date.as_millis()).ok()?.saturating_sub(now_ms)
     };
     (wait > 0).then_some(wait.min(MAX_RETRY_AFTER_MS))
 }

@@ -4,11 +4,11 @@
 //! `Stop = […]`): a file with that is refused, and so is one that does not parse. That the file says the same without our
 //! block as it said before is checked on the result.
 
-use ::toml::Table;
-use ::toml::Value;
+use serde_json::{Map, Value};
 
 use super::command;
 use super::json::{self, Refusal, Wanted};
+use crate::sys::toml;
 
 const OPEN: &str = "# >>> tally: written by `tally init`, taken away by `tally uninstall`";
 const CLOSE: &str = "# <<< tally";
@@ -16,7 +16,7 @@ const CLOSE: &str = "# <<< tally";
 /// Whether the file has hooks of any kind.
 #[must_use]
 pub(super) fn has_hooks(text: &str) -> bool {
-    text.parse::<Table>().is_ok_and(|table| table.contains_key("hooks"))
+    toml::parse(text).is_ok_and(|table| table.contains_key("hooks"))
 }
 
 /// The text with our block at the end.
@@ -39,7 +39,7 @@ pub(super) fn merge(text: &str, wanted: &Wanted<'_>) -> Result<String, Refusal> 
         after.push_str(end);
     }
     after.push_str(&block);
-    let written = after.parse::<Table>().map_err(|_| {
+    let written = toml::parse(&after).map_err(|_| {
         Refusal("its hooks are written as values; write them as [[hooks.EVENT]] tables, or move them to hooks.json".into())
     })?;
     let found = commands(&written);
@@ -97,20 +97,19 @@ pub(super) fn ours(text: &str, host: &str) -> Result<Vec<(String, String)>, Refu
 /// # Errors
 /// When it is no TOML.
 pub(super) fn content(text: &str, wanted: &Wanted<'_>) -> Result<Option<String>, Refusal> {
-    let document = serde_json::to_value(parse(text)?).map_err(|error| Refusal(error.to_string()))?;
+    let document = Value::Object(parse(text)?);
     Ok(json::content_of(&document, wanted))
 }
 
-fn parse(text: &str) -> Result<Table, Refusal> {
+fn parse(text: &str) -> Result<Map<String, Value>, Refusal> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    text.parse().map_err(|error: ::toml::de::Error| {
-        Refusal(format!("it is not TOML that can be edited: {}", error.message()))
-    })
+    toml::parse(text)
+        .map_err(|error| Refusal(format!("it is not TOML that can be edited: {}", error.message())))
 }
 
-fn commands(table: &Table) -> Vec<(String, String)> {
+fn commands(table: &Map<String, Value>) -> Vec<(String, String)> {
     let mut found = vec![];
-    for (event, groups) in table.get("hooks").and_then(Value::as_table).into_iter().flatten() {
+    for (event, groups) in table.get("hooks").and_then(Value::as_object).into_iter().flatten() {
         for group in groups.as_array().into_iter().flatten() {
             for entry in group.get("hooks").and_then(Value::as_array).into_iter().flatten() {
                 if let Some(command) = entry.get("command").and_then(Value::as_str) {

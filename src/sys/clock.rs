@@ -1,5 +1,6 @@
 //! The wall clock, in epoch milliseconds (UTC).
 
+use super::calendar;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,14 +33,13 @@ fn system_ms() -> i64 {
 /// Formats epoch milliseconds as RFC 3339 UTC with milliseconds, or `None` outside the years that it covers.
 #[must_use]
 pub fn rfc3339(ms: i64) -> Option<String> {
-    let time = jiff::Timestamp::from_millisecond(ms).ok()?;
-    Some(format!("{time:.3}"))
+    calendar::print(ms)
 }
 
 /// Parses an RFC 3339 time (with any offset) to epoch milliseconds.
 #[must_use]
 pub fn parse_rfc3339(text: &str) -> Option<i64> {
-    text.parse::<jiff::Timestamp>().ok().map(|time| time.as_millisecond())
+    calendar::parse(text.as_bytes())
 }
 
 #[cfg(test)]

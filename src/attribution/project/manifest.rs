@@ -14,7 +14,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::sys::files;
+use crate::sys::{files, toml};
 
 const MAX_BYTES: u64 = 1024 * 1024;
 
@@ -51,13 +51,13 @@ fn json_name(text: &str) -> Option<String> {
 }
 
 fn pyproject(text: &str) -> Option<String> {
-    let table: toml::Table = text.parse().ok()?;
-    let name = |table: &toml::Value| table.get("name")?.as_str().map(str::to_owned);
+    let table = toml::parse(text).ok()?;
+    let name = |table: &serde_json::Value| table.get("name")?.as_str().map(str::to_owned);
     table.get("project").and_then(name).or_else(|| table.get("tool")?.get("poetry").and_then(name))
 }
 
 fn cargo(text: &str) -> Option<String> {
-    let table: toml::Table = text.parse().ok()?;
+    let table = toml::parse(text).ok()?;
     table.get("package")?.get("name")?.as_str().map(str::to_owned)
 }
 

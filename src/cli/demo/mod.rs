@@ -8,6 +8,8 @@ mod scene;
 
 use super::Context;
 use super::failure::Failure;
+use super::verb::Does::Run;
+use super::verb::{Given, Verb};
 use crate::economics::Record;
 use crate::hook;
 use crate::journal;
@@ -24,14 +26,17 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Show the whole main job on this machine, in a scratch folder.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) const VERB: Verb = Verb {
+    name: "demo",
+    about: "Show the whole main job on this machine, in a scratch folder",
+    does: Run(run),
+    args: &[],
+};
 
 /// How long the detached relay may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(super) fn run(_args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
+fn run(_given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
     let receiver = Receiver::start(0)?;
     let root = std::env::temp_dir().join(format!("tally-demo-{}", std::process::id()));
     let mut scene = Scene::set(&root, &receiver.url())?;

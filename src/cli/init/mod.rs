@@ -4,6 +4,9 @@ mod wizard;
 
 use super::Context;
 use super::failure::Failure;
+use super::verb::Does::Run;
+use super::verb::Kind::{Choice, Path, Text};
+use super::verb::{Arg, Given, Verb, flag, option};
 use crate::setup::console::{Flags, Mistake, TokenSource};
 use crate::setup::doctor::report::{Finding, Reachability, Report, Severity};
 use crate::setup::doctor::{self, Network, Reach};
@@ -12,78 +15,62 @@ use crate::setup::plan::{Planned, Summary};
 use crate::setup::{apply, hosts, plan};
 use serde::Serialize;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
 use std::time::Duration;
 
-/// Set up: hooks of hosts, and a Console if you want one; then verify it.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(flatten)]
-    at: At,
-    /// A host to set up: claude-code, codex, opencode, pi, kiro. May be repeated; those in use here if not given.
-    #[arg(long = "host", value_name = "NAME", value_parser = hosts::NAMES)]
-    hosts: Vec<String>,
-    /// Where records go: local-files, local-kontour-console, kontour-hosted-console, user-hosted-console.
-    #[arg(long = "telemetry-sink", visible_alias = "telemetry-sinks", value_name = "NAME")]
-    sinks: Vec<String>,
-    /// Base URL of the Console.
-    #[arg(long, value_name = "U")]
-    console_url: Option<String>,
-    /// Endpoint of telemetry events, instead of a base URL; economics and claims go to /records at its origin.
-    #[arg(long, visible_alias = "console-endpoint-url", value_name = "U")]
-    console_endpoint: Option<String>,
-    /// The tenant.
-    #[arg(long, visible_alias = "console-tenant-id", value_name = "T")]
-    console_tenant: Option<String>,
-    /// A file that holds the token; a token is never an argument.
-    #[arg(long, value_name = "F")]
-    console_token_file: Option<PathBuf>,
-    /// Send economics records; what holds if you never said.
-    #[arg(long, conflicts_with = "no_economics_relay")]
-    economics_relay: bool,
-    /// Send no economics records.
-    #[arg(long)]
-    no_economics_relay: bool,
-    /// Send claims, heartbeats and releases.
-    #[arg(long, conflicts_with = "no_liveness_relay")]
-    liveness_relay: bool,
-    /// Send no claims; what holds if you never said.
-    #[arg(long)]
-    no_liveness_relay: bool,
-    /// Send session events; what holds if you never said.
-    #[arg(long, conflicts_with = "no_events_relay")]
-    events_relay: bool,
-    /// Send no session events.
-    #[arg(long)]
-    no_events_relay: bool,
-    #[command(flatten)]
-    how: How,
-}
+pub(super) const VERB: Verb = Verb {
+    name: "init",
+    about: "Set up: hooks of hosts, and a Console if you want one; then verify it",
+    does: Run(run),
+    args: &[
+        DEST,
+        GLOBAL,
+        option(
+            "host",
+            "NAME",
+            Choice(&hosts::NAMES),
+            "A host to set up: claude-code, codex, opencode, pi, kiro. May be repeated; those in use here if not given",
+        )
+        .many(),
+        option(
+            "telemetry-sink",
+            "NAME",
+            Text,
+            "Where records go: local-files, local-kontour-console, kontour-hosted-console, user-hosted-console",
+        )
+        .many()
+        .alias("telemetry-sinks"),
+        option("console-url", "U", Text, "Base URL of the Console"),
+        option(
+            "console-endpoint",
+            "U",
+            Text,
+            "Endpoint of telemetry events, instead of a base URL; economics and claims go to /records at its origin",
+        )
+        .alias("console-endpoint-url"),
+        option("console-tenant", "T", Text, "The tenant").alias("console-tenant-id"),
+        option("console-token-file", "F", Path, "A file that holds the token; a token is never an argument"),
+        flag("economics-relay", "Send economics records; what holds if you never said")
+            .against("no-economics-relay"),
+        flag("no-economics-relay", "Send no economics records"),
+        flag("liveness-relay", "Send claims, heartbeats and releases").against("no-liveness-relay"),
+        flag("no-liveness-relay", "Send no claims; what holds if you never said"),
+        flag("events-relay", "Send session events; what holds if you never said").against("no-events-relay"),
+        flag("no-events-relay", "Send no session events"),
+        YES,
+        DRY_RUN,
+        JSON,
+    ],
+};
 
-/// Where a set-up is.
-#[derive(Debug, clap::Args)]
-pub(super) struct At {
-    /// The project's folder; the current one's if not given.
-    #[arg(long, value_name = "DIR")]
-    pub(super) dest: Option<PathBuf>,
-    /// For all your projects, in your home.
-    #[arg(long)]
-    pub(super) global: bool,
-}
+// Where a set-up is.
+pub(super) const DEST: Arg =
+    option("dest", "DIR", Path, "The project's folder; the current one's if not given");
+pub(super) const GLOBAL: Arg = flag("global", "For all your projects, in your home");
 
-/// How it is done.
-#[derive(Debug, clap::Args)]
-pub(super) struct How {
-    /// Ask nothing.
-    #[arg(long, visible_alias = "headless")]
-    pub(super) yes: bool,
-    /// Say what would be done, and do nothing.
-    #[arg(long)]
-    pub(super) dry_run: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    pub(super) json: bool,
-}
+// How it is done.
+pub(super) const YES: Arg = flag("yes", "Ask nothing").alias("headless");
+pub(super) const DRY_RUN: Arg = flag("dry-run", "Say what would be done, and do nothing");
+pub(super) const JSON: Arg = flag("json", "Print one JSON object");
 
 /// How long verifying may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -114,10 +101,11 @@ struct Verification<'a> {
     reachability: Option<&'a Reachability>,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
-    let place = args.at.place(context)?;
-    let mut flags = args.flags();
-    if !args.how.yes && !args.how.dry_run {
+fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let place = place(given, context)?;
+    let dry_run = given.flag("dry-run");
+    let mut flags = flags(given);
+    if !given.flag("yes") && !dry_run {
         if !io::stdin().is_terminal() {
             return Err(Failure::Usage(
                 "nobody can be asked here: standard input is no terminal; add --yes, and for a Console \
@@ -146,7 +134,7 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
         }
         planned.extend(plan::conf(&place, &change));
     }
-    if let Some(file) = &args.console_token_file
+    if let Some(file) = given.path("console-token-file")
         && plan::is_open(&context.cwd.join(file))
     {
         notes.push(format!("others can read {}: remove it, the conf has the token now", file.display()));
@@ -154,22 +142,19 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     if place.scope == Scope::Workspace && place.dest == place.home {
         notes.push("this is your home as one project; for all your projects use --global".to_owned());
     }
-    let names = if args.hosts.is_empty() {
-        hosts::detected(&place)
-    } else {
-        args.hosts.iter().map(String::as_str).collect()
-    };
+    let named = given.texts("host");
+    let names = if named.is_empty() { hosts::detected(&place) } else { named };
     planned.extend(plan::hosts(&place, &names));
-    let files = if args.how.dry_run {
+    let files = if dry_run {
         planned.iter().map(Planned::summary).collect()
     } else {
         apply::apply(&place, &planned)
             .map_err(|error| Failure::Failed(format!("{}: {error}", place.state.display())))?
     };
     notes.extend(names.iter().filter_map(|name| hosts::next_step(name)).map(str::to_owned));
-    let report = (!args.how.dry_run).then(|| doctor::examine(&place, Network { reach, timeout: PATIENCE }));
+    let report = (!dry_run).then(|| doctor::examine(&place, Network { reach, timeout: PATIENCE }));
     let done = Done { place: &place, files: &files, report: report.as_ref(), notes: &notes };
-    if args.how.json {
+    if given.flag("json") {
         done.print_json(context)?
     } else {
         done.print(context)?
@@ -181,26 +166,27 @@ fn gave_up() -> Failure {
     Failure::Failed("nothing was changed".to_owned())
 }
 
-impl At {
-    pub(super) fn place(&self, context: &Context<'_>) -> Result<Place, Failure> {
-        Place::find(context.env, context.cwd, self.dest.as_deref(), self.global)
-            .map_err(|nowhere| Failure::Usage(nowhere.0))
-    }
+/// Where the set-up is, by [`DEST`] and [`GLOBAL`].
+pub(super) fn place(given: &Given<'_>, context: &Context<'_>) -> Result<Place, Failure> {
+    Place::find(context.env, context.cwd, given.path("dest"), given.flag("global"))
+        .map_err(|nowhere| Failure::Usage(nowhere.0))
 }
 
-impl Args {
-    fn flags(&self) -> Flags {
-        let switch = |on, off| (on || off).then_some(on);
-        Flags {
-            sinks: self.sinks.clone(),
-            url: self.console_url.clone(),
-            endpoint: self.console_endpoint.clone(),
-            tenant: self.console_tenant.clone(),
-            token: self.console_token_file.clone().map(TokenSource::File),
-            economics_relay: switch(self.economics_relay, self.no_economics_relay),
-            liveness_relay: switch(self.liveness_relay, self.no_liveness_relay),
-            telemetry_relay: switch(self.events_relay, self.no_events_relay),
-        }
+fn flags(given: &Given<'_>) -> Flags {
+    let switch = |on, off| {
+        let on = given.flag(on);
+        (on || given.flag(off)).then_some(on)
+    };
+    let text = |id| given.text(id).map(str::to_owned);
+    Flags {
+        sinks: given.texts("telemetry-sink").into_iter().map(str::to_owned).collect(),
+        url: text("console-url"),
+        endpoint: text("console-endpoint"),
+        tenant: text("console-tenant"),
+        token: given.path("console-token-file").map(|file| TokenSource::File(file.to_path_buf())),
+        economics_relay: switch("economics-relay", "no-economics-relay"),
+        liveness_relay: switch("liveness-relay", "no-liveness-relay"),
+        telemetry_relay: switch("events-relay", "no-events-relay"),
     }
 }
 

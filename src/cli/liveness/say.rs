@@ -2,8 +2,11 @@
 
 use super::super::Context;
 use super::super::failure::Failure;
+use super::super::verb::Does::Run;
+use super::super::verb::Kind::{Number, Text};
+use super::super::verb::{Arg, Given, Verb, flag, option, place};
 use super::view::write_verdict;
-use super::{EventArgs, failed, json, subject, time};
+use super::{failed, json, subject, time};
 use crate::hook::errand;
 use crate::liveness::act::{self, Act, Done};
 use crate::liveness::event::{Event, Kind};
@@ -16,17 +19,51 @@ use crate::sys::clock;
 /// The exit code of a claim that is not free.
 const NOT_FREE: u8 = 3;
 
-pub(super) fn claim(
-    stream: &Stream,
-    args: &EventArgs,
-    ttl_s: Option<u64>,
-    if_free: bool,
-    context: &mut Context<'_>,
-) -> Result<u8, Failure> {
-    let actor = who(args, context)?;
-    let act = act(args, &actor)?;
+pub(super) const CLAIM: Verb = Verb {
+    name: "claim",
+    about: "Say that you work on SUBJECT",
+    does: Run(claim),
+    args: &[
+        SUBJECT,
+        ACTOR,
+        AT,
+        JSON,
+        option(
+            "ttl",
+            "N",
+            Number(1, 31_536_000),
+            "Seconds that the claim stays fresh after its last sign of life",
+        ),
+        flag("if-free", "Claim only what nobody else holds; else exit with 3 and write nothing"),
+    ],
+};
+
+pub(super) const HEARTBEAT: Verb = Verb {
+    name: "heartbeat",
+    about: "Say that you still do",
+    does: Run(|given, context| follow_up(given, Kind::Heartbeat, context)),
+    args: &[SUBJECT, ACTOR, AT, JSON],
+};
+
+pub(super) const RELEASE: Verb = Verb {
+    name: "release",
+    about: "Say that you no longer do",
+    does: Run(|given, context| follow_up(given, Kind::Release, context)),
+    args: &[SUBJECT, ACTOR, AT, JSON],
+};
+
+const SUBJECT: Arg = place("SUBJECT", Text, "What is worked on: a task's slug, an issue, a path");
+const ACTOR: Arg = option("actor", "A", Text, "Who works on it, instead of who runs this");
+const AT: Arg = option("at", "T", Text, "When, instead of now: YYYY-MM-DDTHH:MM:SSZ");
+const JSON: Arg = flag("json", "Print the event (schemas/liveness-event.schema.json)");
+
+fn claim(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let stream = Stream::of(context.cwd);
+    let actor = who(given, context)?;
+    let act = act(given, &actor)?;
+    let ttl_s = given.number("ttl").and_then(|ttl_s| ttl_s.try_into().ok());
     let ttl_s = ttl_s.unwrap_or_else(|| Policy::of(context.env).ttl_s);
-    let (done, before) = act::claim(stream, act, ttl_s, if_free).map_err(failed)?;
+    let (done, before) = act::claim(&stream, act, ttl_s, given.flag("if-free")).map_err(failed)?;
     let others = before.others(act.subject, &actor);
     let Done::Said(event, ttl_s) = done else {
         let names: Vec<&str> = others.iter().map(|other| other.actor.as_str()).collect();
@@ -38,7 +75,7 @@ pub(super) fn claim(
         )?;
         return Ok(NOT_FREE);
     };
-    answer(args, &event, context)?;
+    answer(given, &event, context)?;
     if !others.is_empty() {
         let mut after = before;
         after.add(&serde_json::to_vec(&event).map_err(std::io::Error::from)?);
@@ -49,15 +86,11 @@ pub(super) fn claim(
     Ok(0)
 }
 
-pub(super) fn follow_up(
-    stream: &Stream,
-    args: &EventArgs,
-    kind: Kind,
-    context: &mut Context<'_>,
-) -> Result<u8, Failure> {
-    let actor = who(args, context)?;
-    let act = act(args, &actor)?;
-    let Done::Said(event, ttl_s) = act::follow_up(stream, act, kind).map_err(failed)? else {
+fn follow_up(given: &Given<'_>, kind: Kind, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let stream = Stream::of(context.cwd);
+    let actor = who(given, context)?;
+    let act = act(given, &actor)?;
+    let Done::Said(event, ttl_s) = act::follow_up(&stream, act, kind).map_err(failed)? else {
         let (verb, subject, actor) = (kind.as_str(), shown(act.subject), shown(&actor));
         return Err(Failure::Failed(format!(
             "liveness {verb} requires a prior claim event for subjectId \"{subject}\" and actor \"{actor}\": none was \
@@ -66,20 +99,25 @@ pub(super) fn follow_up(
             stream.path().display()
         )));
     };
-    answer(args, &event, context)?;
+    answer(given, &event, context)?;
     send(&event, ttl_s, context)?;
     Ok(0)
 }
 
-fn act<'a>(args: &'a EventArgs, actor: &'a str) -> Result<Act<'a>, Failure> {
+fn act<'a>(given: &Given<'a>, actor: &'a str) -> Result<Act<'a>, Failure> {
     let now_ms = clock::now_ms();
-    Ok(Act { subject: subject(&args.subject)?, actor, at: time(args.at.as_deref(), now_ms)?, now_ms })
+    Ok(Act {
+        subject: subject(given.text("SUBJECT").unwrap_or_default())?,
+        actor,
+        at: time(given.text("at"), now_ms)?,
+        now_ms,
+    })
 }
 
 /// Who acts: `--actor`, else who runs this.
-fn who(args: &EventArgs, context: &mut Context<'_>) -> Result<String, Failure> {
-    if let Some(given) = &args.actor {
-        let name = shown(given).trim().to_owned();
+fn who(given: &Given<'_>, context: &mut Context<'_>) -> Result<String, Failure> {
+    if let Some(name) = given.text("actor") {
+        let name = shown(name).trim().to_owned();
         if name.is_empty() {
             return Err(Failure::Failed("--actor names nobody; give a name".to_owned()));
         }
@@ -95,8 +133,8 @@ fn who(args: &EventArgs, context: &mut Context<'_>) -> Result<String, Failure> {
     resolved.actor.map(|actor| actor.name).ok_or_else(nobody)
 }
 
-fn answer(args: &EventArgs, event: &Event, context: &mut Context<'_>) -> Result<(), Failure> {
-    if args.json {
+fn answer(given: &Given<'_>, event: &Event, context: &mut Context<'_>) -> Result<(), Failure> {
+    if given.flag("json") {
         return json(context.out, event);
     }
     let (verb, subject, actor) = (event.kind.as_str(), shown(&event.subject), shown(&event.actor));

@@ -2,7 +2,10 @@
 
 use super::super::Context;
 use super::super::failure::Failure;
-use super::{StatusArgs, VerdictArgs, WatchArgs, failed, json, subject, time};
+use super::super::verb::Does::Run;
+use super::super::verb::Kind::{Number, Text};
+use super::super::verb::{Arg, Given, NUMBER, Verb, flag, option, place};
+use super::{failed, json, subject, time};
 use crate::liveness::stamp::Stamp;
 use crate::liveness::standing::{Fold, Label, Standing, Verdict};
 use crate::liveness::stream::Stream;
@@ -13,6 +16,38 @@ use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+pub(super) const STATUS: Verb = Verb {
+    name: "status",
+    about: "Show what became of each claim",
+    does: Run(status),
+    args: &[OF_SUBJECT, NOW, JSON],
+};
+
+pub(super) const VERDICT: Verb = Verb {
+    name: "verdict",
+    about: "Show who holds SUBJECT and, if several do, who should go on",
+    does: Run(verdict),
+    args: &[place("SUBJECT", Text, "What is worked on"), NOW, JSON],
+};
+
+pub(super) const WATCH: Verb = Verb {
+    name: "watch",
+    about: "Show the claims as they change, until interrupted",
+    does: Run(watch),
+    args: &[
+        OF_SUBJECT,
+        option("every", "N", Number(1, 3600), "Seconds between two looks").default("2"),
+        option("looks", "N", NUMBER, "Stop after this many looks"),
+    ],
+};
+
+const OF_SUBJECT: Arg = option("subject", "S", Text, "Only claims of this subject");
+const NOW: Arg = option("now", "T", Text, "Judge as of this time instead of now: YYYY-MM-DDTHH:MM:SSZ");
+const JSON: Arg = flag(
+    "json",
+    "Print one JSON object (schemas/liveness-status.schema.json, schemas/liveness-verdict.schema.json)",
+);
+
 /// What `status --json` prints.
 #[derive(Serialize)]
 struct Status {
@@ -20,10 +55,11 @@ struct Status {
     claims: Vec<Standing>,
 }
 
-pub(super) fn status(stream: &Stream, args: &StatusArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
-    let now = judge(args.judge.now.as_deref())?;
-    let claims = standings(stream, args.subject.as_deref(), now.ms)?;
-    if args.judge.json {
+fn status(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let stream = Stream::of(context.cwd);
+    let now = judge(given.text("now"))?;
+    let claims = standings(&stream, given.text("subject"), now.ms)?;
+    if given.flag("json") {
         json(context.out, &Status { now: now.to_string(), claims })?;
     } else if claims.is_empty() {
         writeln!(context.out, "No claims in {}", stream.path().display())?;
@@ -33,13 +69,14 @@ pub(super) fn status(stream: &Stream, args: &StatusArgs, context: &mut Context<'
     Ok(0)
 }
 
-pub(super) fn verdict(stream: &Stream, args: &VerdictArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
-    let now = judge(args.judge.now.as_deref())?;
-    let wanted = subject(&args.subject)?;
+fn verdict(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let stream = Stream::of(context.cwd);
+    let now = judge(given.text("now"))?;
+    let wanted = subject(given.text("SUBJECT").unwrap_or_default())?;
     let mut fold = Fold::of(wanted, now.ms);
     stream.fold(&mut fold).map_err(failed)?;
     let verdict = fold.verdict(wanted);
-    if args.judge.json {
+    if given.flag("json") {
         json(context.out, &verdict)?;
     } else {
         write_verdict(context.out, &verdict)?;
@@ -67,13 +104,16 @@ pub(super) fn write_verdict(out: &mut dyn Write, verdict: &Verdict) -> io::Resul
 }
 
 /// On a terminal the table is drawn again at each look; elsewhere each change is a line.
-pub(super) fn watch(stream: &Stream, args: &WatchArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
+fn watch(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let every = given.number("every").and_then(|seconds| seconds.try_into().ok());
+    let every = Duration::from_secs(every.unwrap_or_default());
+    let stream = Stream::of(context.cwd);
     let live = io::stdout().is_terminal();
     let mut known: Vec<(String, String, Label)> = vec![];
     let mut look = 0;
     loop {
         let now = Stamp::at(clock::now_ms());
-        let claims = standings(stream, args.subject.as_deref(), now.ms)?;
+        let claims = standings(&stream, given.text("subject"), now.ms)?;
         if live {
             // Home, then erase to the end: no flicker, and nothing of the last look stays.
             write!(context.out, "\x1b[H\x1b[J{now}\n{}\n", table_of(&claims, context.width))?;
@@ -86,10 +126,10 @@ pub(super) fn watch(stream: &Stream, args: &WatchArgs, context: &mut Context<'_>
         }
         context.out.flush()?;
         look += 1;
-        if args.looks.is_some_and(|looks| look >= looks) {
+        if given.number("looks").is_some_and(|looks| look >= looks) {
             return Ok(0);
         }
-        std::thread::sleep(Duration::from_secs(args.every));
+        std::thread::sleep(every);
     }
 }
 

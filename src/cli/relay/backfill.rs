@@ -6,25 +6,31 @@ use serde::Serialize;
 
 use super::super::Context;
 use super::super::failure::Failure;
+use super::super::verb::Does::Run;
+use super::super::verb::Kind::Time;
+use super::super::verb::{Given, Verb, flag, option};
 use super::{failed, json, one_line, records};
 use crate::economics::backfill::{self, Plan};
 use crate::hook::errand;
 use crate::settings::Settings;
 use crate::sys::clock;
 
-/// Arguments of `tally relay backfill`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// From when on: YYYY-MM-DDTHH:MM:SSZ, or YYYY-MM-DD for the start of that day in UTC.
-    #[arg(long, value_name = "T", value_parser = instant)]
-    since: i64,
-    /// Show what would be queued, and where it would go; write nothing.
-    #[arg(long)]
-    dry_run: bool,
-    /// Print one JSON object (schemas/relay-backfill.schema.json).
-    #[arg(long)]
-    json: bool,
-}
+pub(super) const VERB: Verb = Verb {
+    name: "backfill",
+    about: "Queue records that never were, such as those from a time when the relay was off",
+    does: Run(run),
+    args: &[
+        option(
+            "since",
+            "T",
+            Time(instant),
+            "From when on: YYYY-MM-DDTHH:MM:SSZ, or YYYY-MM-DD for the start of that day in UTC",
+        )
+        .required(),
+        flag("dry-run", "Show what would be queued, and where it would go; write nothing"),
+        flag("json", "Print one JSON object (schemas/relay-backfill.schema.json)"),
+    ],
+};
 
 /// An RFC 3339 instant in UTC or a day, in epoch milliseconds.
 fn instant(text: &str) -> Result<i64, String> {
@@ -71,10 +77,11 @@ impl<'a> Place<'a> {
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
+fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let (since, dry_run) = (given.number("since").unwrap_or_default(), given.flag("dry-run"));
     let mut settings = context.settings()?;
-    let mut plan = backfill::plan(&settings, args.since).map_err(failed)?;
-    if !args.dry_run && !plan.entries.is_empty() {
+    let mut plan = backfill::plan(&settings, since).map_err(failed)?;
+    if !dry_run && !plan.entries.is_empty() {
         settings.prepare().map_err(|error| Failure::Failed(format!("no place to queue records: {error}")))?;
         backfill::carry_out(&mut plan, &settings).map_err(failed)?;
         if let Err(error) = errand::wake(context.env, &settings) {
@@ -85,8 +92,8 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
         }
     }
     let answer = Answer {
-        dry_run: args.dry_run,
-        since: clock::rfc3339(args.since),
+        dry_run,
+        since: clock::rfc3339(since),
         destination: Place::of(&settings),
         queued: plan.entries.len() as u64,
         ids: plan.entries.iter().map(|entry| entry.id.as_str()).collect(),
@@ -95,12 +102,12 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
         other_tenant: plan.other_tenant,
         no_room: plan.no_room,
     };
-    if args.json {
+    if given.flag("json") {
         json(context.out, &answer)?;
     } else {
         show(&answer, &plan, context.out)?;
     }
-    Ok(u8::from(plan.no_room > 0 && !args.dry_run))
+    Ok(u8::from(plan.no_room > 0 && !dry_run))
 }
 
 fn show(answer: &Answer<'_>, plan: &Plan, out: &mut dyn Write) -> std::io::Result<()> {

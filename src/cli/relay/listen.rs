@@ -7,27 +7,29 @@ use serde_json::Value;
 
 use super::super::Context;
 use super::super::failure::Failure;
+use super::super::verb::Does::Run;
+use super::super::verb::Kind::Number;
+use super::super::verb::{Given, Verb, flag, option};
 use crate::relay::receiver::{Received, Receiver};
 
 /// How often `listen` looks whether its output is still read.
 const POLL: Duration = Duration::from_secs(3600);
 
-/// Arguments of `tally relay listen`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The loopback port; 0 takes a free one.
-    #[arg(long, value_name = "P", default_value_t = 0)]
-    port: u16,
-    /// Print one JSON object per request.
-    #[arg(long)]
-    json: bool,
-}
+pub(super) const VERB: Verb = Verb {
+    name: "listen",
+    about: "Receive records on this machine and show them: a stand-in for the Console",
+    does: Run(run),
+    args: &[
+        option("port", "P", Number(0, 65535), "The loopback port; 0 takes a free one").default("0"),
+        flag("json", "Print one JSON object per request"),
+    ],
+};
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
-    let port = args.port;
+fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let port = given.number("port").and_then(|port| port.try_into().ok()).unwrap_or_default();
     let receiver = Receiver::start(port)
         .map_err(|error| Failure::Failed(format!("cannot listen on 127.0.0.1:{port}: {error}")))?;
-    Ok(listen(&receiver, args.json, context.out, context.err)?)
+    Ok(listen(&receiver, given.flag("json"), context.out, context.err)?)
 }
 
 fn listen(receiver: &Receiver, json: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {

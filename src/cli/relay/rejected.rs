@@ -6,18 +6,19 @@ use serde::Serialize;
 
 use super::super::Context;
 use super::super::failure::Failure;
+use super::super::verb::Does::Run;
+use super::super::verb::{Given, Verb, flag};
 use super::{PATIENCE, failed, json, one_line};
 use crate::relay::outbox::{Rejected, retry};
 use crate::report::table::count;
 use crate::sys::clock;
 
-/// Arguments of `tally relay rejected`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Print one JSON object (schemas/relay-rejected.schema.json).
-    #[arg(long)]
-    json: bool,
-}
+pub(super) const VERB: Verb = Verb {
+    name: "rejected",
+    about: "List the records that the Console refused for good, the newest last",
+    does: Run(run),
+    args: &[flag("json", "Print one JSON object (schemas/relay-rejected.schema.json)")],
+};
 
 #[derive(Serialize)]
 struct Answer {
@@ -83,12 +84,12 @@ impl Row {
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
+fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
     let settings = context.settings()?;
     let retry::Shelf { rejected, kept } = retry::shelf(&settings.data_dir, PATIENCE).map_err(failed)?;
     let dropped = rejected.saturating_sub(kept.len() as u64);
     let records: Vec<Row> = kept.iter().map(Row::of).collect();
-    if args.json {
+    if given.flag("json") {
         json(context.out, &Answer { rejected, dropped, records })?;
         return Ok(0);
     }

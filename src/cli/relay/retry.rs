@@ -4,24 +4,24 @@ use serde::Serialize;
 
 use super::super::Context;
 use super::super::failure::Failure;
+use super::super::verb::Does::Run;
+use super::super::verb::Kind::Text;
+use super::super::verb::{Given, Verb, flag, place};
 use super::{PATIENCE, failed, json, one_line, records};
 use crate::hook::errand;
 use crate::relay::outbox::Entry;
 use crate::relay::outbox::retry::{self, Choice};
 
-/// Arguments of `tally relay retry`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The record to put back, as `tally relay rejected` names it.
-    #[arg(value_name = "ID", required_unless_present = "all")]
-    id: Option<String>,
-    /// Put all back that are kept.
-    #[arg(long, conflicts_with = "id")]
-    all: bool,
-    /// Print one JSON object (schemas/relay-retry.schema.json).
-    #[arg(long)]
-    json: bool,
-}
+pub(super) const VERB: Verb = Verb {
+    name: "retry",
+    about: "Put rejected records back on their way, after a fix at the Console",
+    does: Run(run),
+    args: &[
+        place("ID", Text, "The record to put back, as `tally relay rejected` names it").unless("all"),
+        flag("all", "Put all back that are kept").against("ID"),
+        flag("json", "Print one JSON object (schemas/relay-retry.schema.json)"),
+    ],
+};
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -45,12 +45,12 @@ impl<'a> From<&'a Entry> for Row<'a> {
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
+fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
     let settings = context.settings()?;
     if settings.do_not_track {
         return Err(failed("DO_NOT_TRACK is set: nothing is put on its way; unset it and try again"));
     }
-    let choice = args.id.as_deref().map_or(Choice::All, Choice::Id);
+    let choice = given.text("ID").map_or(Choice::All, Choice::Id);
     let done = retry::put_back(&settings.data_dir, choice, PATIENCE).map_err(failed)?;
     if let Choice::Id(id) = choice
         && done.put_back.is_empty()
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
     if let Err(error) = errand::wake(context.env, &settings) {
         writeln!(context.err, "tally: the records wait for the next stop, or `tally relay flush`: {error}")?;
     }
-    if args.json {
+    if given.flag("json") {
         let rows = |entries| Vec::from_iter(<[Entry]>::iter(entries).map(Row::from));
         let (put_back, on_their_way) = (rows(&done.put_back), rows(&done.on_their_way));
         json(context.out, &Answer { put_back, on_their_way, unreadable: done.unreadable })?;

@@ -11,6 +11,8 @@ use serde::Serialize;
 
 use super::super::Context;
 use super::super::failure::Failure;
+use super::super::verb::Does::Run;
+use super::super::verb::{Arg, Given, NUMBER, Verb, flag, option};
 use super::{failed, json, one_line};
 use crate::relay::{self, OriginStatus, ReasonCount, Status};
 use crate::report::table::{compact, count};
@@ -24,37 +26,35 @@ const HEIGHT: usize = 23;
 const REASONS: usize = 3;
 const CREDENTIALS: usize = 3;
 
-/// Arguments of `tally relay status`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Print one JSON object (schemas/relay-status.schema.json).
-    #[arg(long)]
-    json: bool,
-}
+pub(super) const STATUS: Verb = Verb {
+    name: "status",
+    about: "Show what was queued, delivered, rejected, evicted and is pending, and why",
+    does: Run(status),
+    args: &[JSON],
+};
 
-/// Arguments of `tally relay flush`.
-#[derive(Debug, clap::Args)]
-pub(super) struct FlushArgs {
-    /// How long to try, in seconds.
-    #[arg(long, value_name = "S", default_value_t = 30)]
-    timeout: u64,
-    /// Print one JSON object (schemas/relay-status.schema.json).
-    #[arg(long)]
-    json: bool,
-}
+pub(super) const FLUSH: Verb = Verb {
+    name: "flush",
+    about: "Send what can be sent now; exit code 1 when something is still pending",
+    does: Run(flush),
+    args: &[option("timeout", "S", NUMBER, "How long to try, in seconds").default("30"), JSON],
+};
 
-pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
+const JSON: Arg = flag("json", "Print one JSON object (schemas/relay-status.schema.json)");
+
+fn status(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
     let settings = context.settings()?;
     let status = relay::status(&settings.data_dir).map_err(failed)?;
-    show(&status, &settings, args.json, context)?;
+    show(&status, &settings, given.flag("json"), context)?;
     Ok(0)
 }
 
-pub(super) fn flush(args: &FlushArgs, context: &mut Context<'_>) -> Result<u8, Failure> {
+fn flush(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
     let settings = context.settings()?;
-    let timeout = Duration::from_secs(args.timeout);
+    let timeout = given.number("timeout").and_then(|seconds| seconds.try_into().ok());
+    let timeout = Duration::from_secs(timeout.unwrap_or_default());
     let status = relay::flush(&settings.data_dir, context.env, timeout).map_err(failed)?;
-    show(&status, &settings, args.json, context)?;
+    show(&status, &settings, given.flag("json"), context)?;
     Ok(u8::from(status.pending > 0))
 }
 
