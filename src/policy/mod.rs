@@ -11,6 +11,7 @@
 
 pub mod json;
 pub mod payload;
+pub mod protect;
 mod rules;
 pub mod shell;
 

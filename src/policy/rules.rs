@@ -85,7 +85,7 @@ mod tests {
 
     /// Every list and the keys that may stand in it.
     const SHAPE: [(&str, &[&str]); 3] = [
-        ("protect", &["what", "instead", "scratch", "names", "paths"]),
+        ("protect", &["what", "instead", "scratch", "telling", "names", "paths"]),
         ("program", &["names", "operands", "values", "outputs", "folders", "only"]),
         (
             "wrapper",
