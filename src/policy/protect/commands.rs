@@ -3,7 +3,7 @@
 use super::walk::{Setting, Walk};
 use super::{What, code, patch};
 use crate::policy::rules::Entry;
-use crate::policy::shell::{Bit, Field, Join, split};
+use crate::policy::shell::{Bit, Field, split};
 
 /// Programs that run shell text.
 const SHELLS: &[&str] = &[
@@ -256,7 +256,7 @@ impl Walk<'_> {
 
     /// A program that runs what its arguments name.
     fn wrapper(&mut self, wrapper: Entry<'static>, arguments: &[Field], setting: &Setting) {
-        let mut setting = Setting { sure: false, join: Join::Next, ..setting.clone() };
+        let mut setting = Setting { sure: false, chained: false, ..setting.clone() };
         let mut folder = None;
         let mut skip = wrapper.count("skip");
         let mut rest = arguments.iter().enumerate();
@@ -269,19 +269,7 @@ impl Walk<'_> {
                 continue;
             }
             if super::git::starts(argument, "-") && argument.bits.len() > 1 {
-                let (option, value) = super::git::setting(argument);
-                let option = option.literal().unwrap_or_default();
-                let long = option.starts_with("--");
-                // A short option's value may be joined to it.
-                let short: String = option.chars().take(2).collect();
-                let key = if long { &option } else { &short };
-                let joined = if long {
-                    value.filter(|_| word.contains('='))
-                } else {
-                    Some(argument.after(2)).filter(|value| !value.bits.is_empty())
-                };
-                let lists = ["values", "texts", "outputs", "folder"];
-                let Some(list) = lists.into_iter().find(|list| wrapper.has(list, key)) else { continue };
+                let Some((list, joined)) = valued(wrapper, argument, &word) else { continue };
                 let value = joined.or_else(|| rest.next().map(|(_, value)| value.clone()));
                 match (list, value) {
                     ("folder", value) => folder = value,
@@ -465,6 +453,23 @@ impl Walk<'_> {
             self.write(&Field::of(&path), "a patch of");
         }
     }
+}
+
+/// Which list of a wrapper an option with a value is in, and the value if it is joined to it.
+fn valued(wrapper: Entry<'static>, argument: &Field, word: &str) -> Option<(&'static str, Option<Field>)> {
+    let find = |option: &str| {
+        ["values", "texts", "outputs", "folder"].into_iter().find(|list| wrapper.has(list, option))
+    };
+    if word.starts_with("--") {
+        let (option, value) = super::git::setting(argument);
+        return Some((find(&option.literal()?)?, value.filter(|_| word.contains('='))));
+    }
+    // Of joined short options the first that takes a value takes the rest.
+    argument.bits.iter().enumerate().skip(1).find_map(|(at, bit)| {
+        let Bit::Char(c) = bit else { return None };
+        let rest = argument.after(at + 1);
+        Some((find(&format!("-{c}"))?, Some(rest).filter(|rest| !rest.bits.is_empty())))
+    })
 }
 
 /// Whether `name` is that of a language, with or without a version: `python3.11`.

@@ -181,4 +181,6 @@ impl Finding {
 }
 
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod tests;

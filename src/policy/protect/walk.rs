@@ -29,6 +29,8 @@ pub(super) struct Walk<'a> {
     pub(super) rules: &'static Rules,
     pub(super) found: Option<Finding>,
     pub(super) cwd: Vec<Option<PathBuf>>,
+    /// Folders that a command of this chain has left, if it succeeded.
+    left: Vec<Option<PathBuf>>,
     /// Links that the text makes.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     /// Folders that it makes.
@@ -52,8 +54,8 @@ pub(super) struct Setting {
     pub(super) input: Option<Field>,
     /// Whether it runs exactly once.
     pub(super) sure: bool,
-    /// How it is joined to the next command.
-    pub(super) join: Join,
+    /// Whether it runs at most once, after one that is sure to run and succeeded.
+    pub(super) chained: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -64,6 +66,7 @@ impl<'a> Walk<'a> {
             rules: Rules::shipped(),
             found: None,
             cwd: vec![Some(place.cwd.clone())],
+            left: Vec::new(),
             links: Vec::new(),
             made: Vec::new(),
             mentions: super::mentions::Mentions::default(),
@@ -189,7 +192,7 @@ impl<'a> Walk<'a> {
         let before = self.printed.take().filter(|_| command.fed);
         let mut setting = Setting {
             sure: command.sure,
-            join: command.join,
+            chained: command.chained,
             variables: self.exports.clone(),
             input: before,
         };
@@ -233,6 +236,11 @@ impl<'a> Walk<'a> {
             if self.found.is_none() && !list.is_empty() {
                 self.command(&list, &setting);
             }
+        }
+        if command.join != Join::And {
+            let left = std::mem::take(&mut self.left);
+            self.cwd.extend(left);
+            self.settle();
         }
     }
 
@@ -382,22 +390,28 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Changes the folder; with `sure` it is certain that this succeeds.
+    /// Changes the folder. What is joined by `&&` runs only where that succeeded; what comes later may run in either.
     pub(super) fn change_folder(&mut self, target: Option<&Field>, setting: &Setting) {
         let home = self.place.home.clone().map(|home| Field::of(&home));
         let path = target.cloned().or(home).and_then(|field| field.literal()).filter(|path| path != "-");
-        let new: Vec<Option<PathBuf>> = self
+        let new = self
             .cwd
             .iter()
             .map(|base| path.as_ref().and_then(|path| joined(base.as_deref(), path)))
             .collect();
+        let old = std::mem::replace(&mut self.cwd, new);
         let there =
-            new.iter().flatten().all(|folder| self.place.is_folder(folder)) || setting.join == Join::And;
-        if !(setting.sure && there) {
-            self.cwd.extend(new);
-        } else {
-            self.cwd = new;
+            self.cwd.iter().all(|folder| folder.as_ref().is_some_and(|folder| self.place.is_folder(folder)));
+        if !setting.sure && !setting.chained {
+            self.cwd.extend(old);
+        } else if !(setting.sure && there) {
+            self.left.extend(old);
         }
+        self.settle();
+    }
+
+    /// Keeps the folders few and different.
+    fn settle(&mut self) {
         self.cwd.sort();
         self.cwd.dedup();
         if self.cwd.len() > MOST_VALUES {

@@ -64,6 +64,8 @@ pub struct Command {
     pub redirects: Vec<Redirect>,
     /// Whether it runs exactly once, in this shell.
     pub sure: bool,
+    /// Whether it runs at most once, in this shell, after one that does: `a && b`.
+    pub chained: bool,
     /// How it is joined to the next.
     pub join: Join,
     /// Whether the command before feeds its standard input.

@@ -37,6 +37,8 @@ struct Frame {
     pending: Vec<Pending>,
     blocks: Vec<Block>,
     before: Join,
+    /// Whether the commands so far are joined by `&&` to one that is sure to run.
+    chain: bool,
     function: bool,
 }
 
@@ -169,10 +171,11 @@ impl Reader<'_> {
             }
         };
         command.fed = frame.before == Join::Pipe;
-        command.sure = frame.blocks.is_empty()
-            && !frame.function
-            && frame.before == Join::Next
-            && !matches!(join, Join::Pipe | Join::Background);
+        let plain =
+            frame.blocks.is_empty() && !frame.function && !matches!(join, Join::Pipe | Join::Background);
+        frame.chain = plain && (frame.before == Join::Next || (frame.chain && frame.before == Join::And));
+        command.sure = frame.chain && frame.before == Join::Next;
+        command.chained = frame.chain && frame.before == Join::And;
         command.join = join;
         frame.before = join;
         if !(command.words.is_empty() && command.assigns.is_empty() && command.redirects.is_empty()) {
