@@ -9,13 +9,15 @@
 //! 3. What is protected, and the words that tools use, are data: `config/policies.toml`.
 //! 4. No reason ever suggests to switch a hook off.
 
+pub mod input;
 pub mod json;
 pub mod payload;
 pub mod protect;
 mod rules;
 pub mod shell;
 
-pub use payload::{Input, Payload};
+pub use input::Input;
+pub use payload::Payload;
 
 /// What a policy decides.
 #[derive(Debug, Clone, PartialEq, Eq)]

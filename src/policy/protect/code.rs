@@ -299,7 +299,8 @@ pub(super) fn paths(code: &str) -> Vec<String> {
                     | ']'
             )
     };
-    let mut found: Vec<String> = [code, joined.as_str()]
+    let bare = code.replace("\\\n", "").replace('\\', "");
+    let mut found: Vec<String> = [code, joined.as_str(), bare.as_str()]
         .iter()
         .flat_map(|text| text.split(cut))
         .filter(|word| word.len() > 2)

@@ -16,7 +16,7 @@ struct Hooked {
     /// Short options whose value, if any, is joined.
     joined: &'static str,
     /// Long options with a value.
-    long: &'static [&'static str],
+    long: &'static str,
 }
 
 /// By `git <command> -h` of git 2.47, and the pages of later versions for what they added.
@@ -26,182 +26,59 @@ const HOOKED: &[Hooked] = &[
         skips: "n",
         short: "FmcCtU",
         joined: "Su",
-        long: &[
-            "file",
-            "author",
-            "date",
-            "message",
-            "reedit-message",
-            "reuse-message",
-            "fixup",
-            "squash",
-            "trailer",
-            "template",
-            "cleanup",
-            "pathspec-from-file",
-            "unified",
-            "inter-hunk-context",
-        ],
+        long: "file author date message reedit-message reuse-message fixup squash trailer template \
+            cleanup pathspec-from-file unified inter-hunk-context",
     },
     Hooked {
         name: "push",
         skips: "",
         short: "o",
         joined: "",
-        long: &["repo", "receive-pack", "exec", "push-option", "recurse-submodules"],
+        long: "repo receive-pack exec push-option recurse-submodules",
     },
     Hooked {
         name: "merge",
         skips: "",
         short: "sXmF",
         joined: "S",
-        long: &["strategy", "strategy-option", "message", "file", "into-name", "cleanup"],
+        long: "strategy strategy-option message file into-name cleanup",
     },
     Hooked {
         name: "rebase",
         skips: "",
         short: "CxsX",
         joined: "Sr",
-        long: &["onto", "whitespace", "empty", "exec", "strategy", "strategy-option"],
+        long: "onto whitespace empty exec strategy strategy-option",
     },
     Hooked {
         name: "am",
         skips: "n",
         short: "Cp",
         joined: "S",
-        long: &[
-            "quoted-cr",
-            "whitespace",
-            "directory",
-            "exclude",
-            "include",
-            "patch-format",
-            "resolvemsg",
-            "empty",
-        ],
+        long: "quoted-cr whitespace directory exclude include patch-format resolvemsg empty",
     },
     Hooked {
         name: "pull",
         skips: "",
         short: "sXo",
         joined: "Srj",
-        long: &[
-            "cleanup",
-            "strategy",
-            "strategy-option",
-            "upload-pack",
-            "depth",
-            "shallow-since",
-            "shallow-exclude",
-            "deepen",
-            "refmap",
-            "server-option",
-            "negotiation-tip",
-        ],
+        long: "cleanup strategy strategy-option upload-pack depth shallow-since shallow-exclude deepen \
+            refmap server-option negotiation-tip",
     },
 ];
 
 /// Commands that run hooks, or commands that do; for those a config that moves the hooks matters.
-const RUN_HOOKS: &[&str] = &[
-    "commit",
-    "push",
-    "merge",
-    "rebase",
-    "am",
-    "pull",
-    "cherry-pick",
-    "revert",
-    "citool",
-    "gui",
-    "submodule",
-    "bisect",
-    "stash",
-    "svn",
-    "p4",
-    "subtree",
-    "flow",
-    "filter-branch",
-    "for-each-repo",
-    "hook",
-    "worktree",
-    "checkout",
-    "switch",
-    "clone",
-];
+const RUN_HOOKS: &str = "commit push merge rebase am pull cherry-pick revert citool gui submodule bisect stash svn p4 subtree \
+    flow filter-branch for-each-repo hook worktree checkout switch clone";
 
 /// Commands of git that only look, or that have no hooks to skip; all that is not known may be an alias of one that has.
-const HARMLESS: &[&str] = &[
-    "add",
-    "annotate",
-    "apply",
-    "archive",
-    "blame",
-    "branch",
-    "bundle",
-    "cat-file",
-    "check-attr",
-    "check-ignore",
-    "check-ref-format",
-    "cherry",
-    "clean",
-    "config",
-    "count-objects",
-    "describe",
-    "diff",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "difftool",
-    "fetch",
-    "for-each-ref",
-    "format-patch",
-    "fsck",
-    "gc",
-    "grep",
-    "hash-object",
-    "help",
-    "init",
-    "log",
-    "ls-files",
-    "ls-remote",
-    "ls-tree",
-    "maintenance",
-    "merge-base",
-    "mergetool",
-    "mv",
-    "name-rev",
-    "notes",
-    "range-diff",
-    "reflog",
-    "remote",
-    "repack",
-    "replace",
-    "rerere",
-    "reset",
-    "restore",
-    "rev-list",
-    "rev-parse",
-    "rm",
-    "shortlog",
-    "show",
-    "show-branch",
-    "show-ref",
-    "sparse-checkout",
-    "status",
-    "symbolic-ref",
-    "tag",
-    "update-index",
-    "update-ref",
-    "var",
-    "verify-commit",
-    "verify-tag",
-    "version",
-    "whatchanged",
-    "write-tree",
-    "read-tree",
-    "commit-tree",
-    "lfs",
-];
+const HARMLESS: &str = "add annotate apply archive blame branch bundle cat-file check-attr check-ignore check-ref-format \
+    cherry clean config count-objects describe diff diff-files diff-index diff-tree difftool fetch \
+    for-each-ref format-patch fsck gc grep hash-object help init log ls-files ls-remote ls-tree \
+    maintenance merge-base mergetool mv name-rev notes range-diff reflog remote repack replace rerere \
+    reset restore rev-list rev-parse rm shortlog show show-branch show-ref sparse-checkout status \
+    symbolic-ref tag update-index update-ref var verify-commit verify-tag version whatchanged write-tree \
+    read-tree commit-tree lfs";
 
 /// What an invocation of git says before its command.
 #[derive(Debug, Default)]
@@ -308,14 +185,19 @@ pub(super) fn is_command(key: &str) -> bool {
     ) || key.starts_with("pager.")
 }
 
+/// Whether a list of words has `word`.
+fn has(words: &str, word: &str) -> bool {
+    words.split(' ').any(|known| known == word)
+}
+
 /// Whether the command may run hooks: it does, or it is not known.
 pub(super) fn may_run_hooks(command: &str) -> bool {
-    RUN_HOOKS.contains(&command) || !HARMLESS.contains(&command)
+    has(RUN_HOOKS, command) || !has(HARMLESS, command)
 }
 
 /// Whether git has such a command of its own.
 pub(super) fn is_known(command: &str) -> bool {
-    RUN_HOOKS.contains(&command) || HARMLESS.contains(&command)
+    has(RUN_HOOKS, command) || has(HARMLESS, command)
 }
 
 /// How a command skips its hooks.
@@ -391,8 +273,8 @@ impl Hooked {
     fn takes_next(&self, long: &str) -> bool {
         !long.contains('=')
             && !long.is_empty()
-            && (self.long.contains(&long)
-                || self.long.iter().any(|name| name.starts_with(long)) && !is_other(self.name, long))
+            && (has(self.long, long)
+                || self.long.split(' ').any(|name| name.starts_with(long)) && !is_other(self.name, long))
     }
 
     /// Whether joined short options skip hooks, and whether the last takes the next argument.
@@ -444,39 +326,14 @@ impl Hooked {
     }
 }
 
+/// Long options of `commit` without a value.
+const COMMIT_FLAGS: &str = "include interactive all amend dry-run reset-author patch post-rewrite porcelain short status signoff \
+    edit only quiet verbose branch ahead-behind long null untracked-files gpg-sign allow-empty \
+    allow-empty-message pathspec-file-nul";
+
 /// Whether a beginning is that of an option without a value too: then git refuses it, or means that one.
 fn is_other(command: &str, long: &str) -> bool {
-    let flags: &[&str] = match command {
-        "commit" => &[
-            "include",
-            "interactive",
-            "all",
-            "amend",
-            "dry-run",
-            "reset-author",
-            "patch",
-            "post-rewrite",
-            "porcelain",
-            "short",
-            "status",
-            "signoff",
-            "edit",
-            "only",
-            "quiet",
-            "verbose",
-            "branch",
-            "ahead-behind",
-            "long",
-            "null",
-            "untracked-files",
-            "gpg-sign",
-            "allow-empty",
-            "allow-empty-message",
-            "pathspec-file-nul",
-        ],
-        _ => &[],
-    };
-    flags.iter().any(|flag| flag.starts_with(long))
+    command == "commit" && COMMIT_FLAGS.split(' ').any(|flag| flag.starts_with(long))
 }
 
 /// Whether a field begins with a known text.

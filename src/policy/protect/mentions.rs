@@ -4,9 +4,8 @@
 //! `git commit $F` where it has one that is an option which skips hooks.
 
 use super::git;
-use super::guard::Guard;
 use crate::policy::rules::Entry;
-use crate::policy::shell::{Cell, Field, Fill, Join, Redirect, Script, Step, Word};
+use crate::policy::shell::{Bit, Cell, Field, Fill, Join, Redirect, Script, Step, Word};
 
 /// Commands that use `-n` for something else.
 const OTHER_N: &[&str] = &[
@@ -44,6 +43,9 @@ const OTHER_N: &[&str] = &[
 const MESSAGES: &[&str] =
     &["-m", "--message", "-b", "--body", "-t", "--title", "--notes", "--description", "-d"];
 
+/// What protects the file that a word may name.
+type Protects<'a> = &'a dyn Fn(&Field) -> Option<Entry<'static>>;
+
 /// What was found.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mentions {
@@ -59,7 +61,7 @@ pub(super) struct Mentions {
 
 impl Mentions {
     /// Adds what `script` mentions.
-    pub(super) fn gather(&mut self, script: &Script, guard: &Guard) {
+    pub(super) fn gather(&mut self, script: &Script, protects: Protects<'_>) {
         for step in &script.steps {
             match step {
                 Step::Run(command) => {
@@ -71,67 +73,81 @@ impl Mentions {
                     for word in command.words.iter().skip(1) {
                         let text = word.literal().unwrap_or_default();
                         if !std::mem::replace(&mut passed, talks && MESSAGES.contains(&text.as_str())) {
-                            self.word(word, prints, !OTHER_N.contains(&name), guard);
+                            self.word(word, prints, !OTHER_N.contains(&name), protects);
                         }
                     }
                     let assigned = command.assigns.iter().flat_map(|assign| &assign.values);
-                    assigned.for_each(|word| self.word(word, true, true, guard));
+                    assigned.for_each(|word| self.word(word, true, true, protects));
                     for redirect in &command.redirects {
                         match redirect {
-                            Redirect::Text(word) => self.word(word, true, true, guard),
+                            Redirect::Text(word) => self.word(word, true, true, protects),
                             Redirect::Here(body) if name != "cat" || command.join == Join::Pipe => {
                                 script
                                     .bodies
                                     .get(*body)
                                     .into_iter()
-                                    .for_each(|word| self.word(word, true, true, guard));
+                                    .for_each(|word| self.word(word, true, true, protects));
                             }
-                            Redirect::Write(word) | Redirect::Read(word) => self.holes(word, guard),
+                            Redirect::Write(word) | Redirect::Read(word) => self.holes(word, protects),
                             Redirect::Here(_) => {}
                         }
                     }
                 }
                 Step::For(_, words) => {
-                    words.iter().flatten().for_each(|word| self.word(word, true, true, guard))
+                    words.iter().flatten().for_each(|word| self.word(word, true, true, protects))
                 }
-                Step::Look(word) => self.holes(word, guard),
+                Step::Look(word) => self.holes(word, protects),
                 Step::Open | Step::Close => {}
             }
         }
     }
 
-    fn word(&mut self, word: &Word, split: bool, short: bool, guard: &Guard) {
-        self.holes(word, guard);
-        let Some(text) = word.literal() else { return };
-        let parts = text.split(|c: char| split && c.is_whitespace());
-        parts.filter(|part| !part.is_empty()).for_each(|part| self.part(part, short, guard));
+    fn word(&mut self, word: &Word, split: bool, short: bool, protects: Protects<'_>) {
+        self.holes(word, protects);
+        let mut field = Field::default();
+        for cell in &word.cells {
+            field.bits.push(match cell {
+                // What is a glob once it is used need not be one here.
+                Cell::Bare('*') | Cell::Quoted('*') => Bit::Star,
+                Cell::Bare('?') | Cell::Quoted('?') => Bit::One,
+                Cell::Bare(c) | Cell::Quoted(c) => Bit::Char(*c),
+                Cell::Hole(_) => Bit::Any,
+            });
+        }
+        let parts = if split { field.words() } else { vec![field] };
+        parts.iter().filter(|part| !part.bits.is_empty()).for_each(|part| self.part(part, short, protects));
     }
 
-    fn part(&mut self, part: &str, short: bool, guard: &Guard) {
-        if part.starts_with('-') {
-            let skips = git::looks_like_skip(part);
-            let slot = if part.starts_with("--") { &mut self.long } else { &mut self.short };
-            if skips && slot.is_none() && (short || part.starts_with("--")) {
-                *slot = Some(part.to_owned());
+    fn part(&mut self, part: &Field, short: bool, protects: Protects<'_>) {
+        let text = part.literal().unwrap_or_default();
+        if text.starts_with('-') {
+            let skips = git::looks_like_skip(&text);
+            let slot = if text.starts_with("--") { &mut self.long } else { &mut self.short };
+            if skips && slot.is_none() && (short || text.starts_with("--")) {
+                *slot = Some(text);
             }
             return;
         }
-        self.hooked |= matches!(part, "commit" | "am" | "push" | "merge" | "rebase" | "pull");
-        if self.path.is_none() {
-            let entry = guard.look(&Field::of(part).parts('/'), true);
-            self.path = entry.map(|entry| (part.to_owned(), entry));
+        self.hooked |= matches!(text.as_str(), "commit" | "am" | "push" | "merge" | "rebase" | "pull");
+        if self.path.is_none() && !part.is_any() {
+            let bare = Field {
+                bits: part.bits.iter().filter(|bit| **bit != Bit::Char('\\')).copied().collect(),
+                unknown: None,
+            };
+            let entry = protects(part).or_else(|| protects(&bare));
+            self.path = entry.map(|entry| (part.shown(), entry));
         }
     }
 
-    fn holes(&mut self, word: &Word, guard: &Guard) {
+    fn holes(&mut self, word: &Word, protects: Protects<'_>) {
         for cell in &word.cells {
             let Cell::Hole(hole) = cell else { continue };
             match &hole.fill {
                 Fill::Output(script) | Fill::Pipe(script) | Fill::Number(script) => {
-                    self.gather(script, guard)
+                    self.gather(script, protects)
                 }
                 Fill::Default(_, word) | Fill::Alternate(word) | Fill::Operation(_, word) => {
-                    self.word(word, true, true, guard)
+                    self.word(word, true, true, protects)
                 }
                 Fill::Parameter(_) => {}
             }

@@ -10,13 +10,17 @@
 
 mod code;
 mod commands;
+mod folders;
 mod git;
 mod git_call;
 mod guard;
+mod languages;
 mod mentions;
 mod patch;
 mod place;
+mod reach;
 mod walk;
+mod wrappers;
 mod writers;
 
 pub use place::Place;
@@ -182,5 +186,7 @@ impl Finding {
 
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

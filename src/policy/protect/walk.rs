@@ -4,21 +4,21 @@
 //! the first finding.
 
 use super::guard::Guard;
-use super::place::{Place, normal};
+use super::place::Place;
 use super::{Finding, What};
-use crate::policy::rules::{Entry, Rules};
+use crate::policy::rules::Rules;
 use crate::policy::shell::{
     Assign, Bit, Command, Field, Join, Redirect, Script, Step, Value, Values, Word, expand,
 };
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Texts within texts (`bash -c "bash -c …"`).
 const DEEPEST: usize = 10;
 /// Commands of one call.
 const MOST_COMMANDS: usize = 50_000;
 /// What one variable, or the folder, may be.
-const MOST_VALUES: usize = 16;
+pub(super) const MOST_VALUES: usize = 16;
 /// Argument lists of one command.
 const MOST_LISTS: usize = 64;
 
@@ -30,7 +30,7 @@ pub(super) struct Walk<'a> {
     pub(super) found: Option<Finding>,
     pub(super) cwd: Vec<Option<PathBuf>>,
     /// Folders that a command of this chain has left, if it succeeded.
-    left: Vec<Option<PathBuf>>,
+    pub(super) left: Vec<Option<PathBuf>>,
     /// Links that the text makes.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     /// Folders that it makes.
@@ -43,6 +43,8 @@ pub(super) struct Walk<'a> {
     exports: Vec<(String, Value)>,
     depth: usize,
     commands: usize,
+    /// Whether a function is defined, in which the positional parameters are others.
+    functions: bool,
 }
 
 /// How one command runs.
@@ -75,6 +77,7 @@ impl<'a> Walk<'a> {
             exports: Vec::new(),
             depth: 0,
             commands: 0,
+            functions: false,
         }
     }
 
@@ -91,6 +94,11 @@ impl<'a> Walk<'a> {
         for name in ["@", "*"] {
             self.variables.insert(name.to_owned(), vec![Some(fields.to_vec())]);
         }
+    }
+
+    /// A variable may have this value, too.
+    pub(super) fn may_be(&mut self, name: &str, value: Field) {
+        self.assign(name, &[Some(vec![value])], false);
     }
 
     /// Forgets what a variable holds.
@@ -112,7 +120,9 @@ impl<'a> Walk<'a> {
         }
         let script = Script::parse(text);
         self.depth += 1;
-        self.mentions.gather(&script, self.guard);
+        let mut mentions = std::mem::take(&mut self.mentions);
+        mentions.gather(&script, &|word| self.named(word));
+        self.mentions = mentions;
         self.script(&script);
         self.depth -= 1;
     }
@@ -149,6 +159,7 @@ impl<'a> Walk<'a> {
         if script.deep {
             self.find(What::Deep, "", String::new(), None);
         }
+        self.functions |= script.functions;
         let mut scopes = Vec::new();
         for step in &script.steps {
             if self.found.is_some() {
@@ -291,159 +302,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Something writes to `target`, removes it, or changes its mode.
-    pub(super) fn write(&mut self, target: &Field, how: &str) {
-        if self.found.is_some() {
-            return;
-        }
-        if target.is_any() {
-            if let Some((path, entry)) = self.mentions.path.clone() {
-                self.find(What::File(entry), how, path, target.unknown.clone());
-            }
-            return;
-        }
-        let bases = self.cwd.clone();
-        let absolute = target.bits.first() == Some(&Bit::Char('/'));
-        for base in bases {
-            let Some(base) = base.or_else(|| absolute.then(PathBuf::new)) else {
-                if let Some(entry) = self.guard.look(&target.parts('/'), true) {
-                    self.find(
-                        What::File(entry),
-                        how,
-                        target.shown(),
-                        Some("the working directory".to_owned()),
-                    );
-                }
-                continue;
-            };
-            match target.literal() {
-                Some(path) => {
-                    if let Some(entry) = self.protected(&path, &base) {
-                        self.find(What::File(entry), how, path, None);
-                    }
-                }
-                None => self.write_pattern(target, &base, how),
-            }
-        }
-    }
-
-    /// Writes to what a glob names, or to a path that is not all known.
-    fn write_pattern(&mut self, target: &Field, base: &Path, how: &str) {
-        if target.is_glob() && target.unknown.is_none() {
-            for path in self.globbed(target, base) {
-                if let Some(entry) = self.protected(&path.to_string_lossy(), base) {
-                    return self.find(What::File(entry), how, target.shown(), None);
-                }
-            }
-        }
-        let mut parts: Vec<Field> =
-            if target.bits.first() == Some(&Bit::Char('/')) || target.bits.first() == Some(&Bit::Any) {
-                Vec::new()
-            } else {
-                base.iter().map(|part| Field::of(&part.to_string_lossy())).collect()
-            };
-        parts.extend(target.parts('/').into_iter().filter(|part| !part.bits.is_empty()));
-        if let Some(entry) = self.guard.look(&parts, false) {
-            let unknown =
-                target.unknown.clone().unwrap_or_else(|| "the files that the pattern names".to_owned());
-            self.find(What::File(entry), how, target.shown(), Some(unknown));
-        }
-    }
-
-    /// The files that a glob names.
-    pub(super) fn globbed(&self, target: &Field, base: &Path) -> Vec<PathBuf> {
-        let start = if target.bits.first() == Some(&Bit::Char('/')) { Path::new("/") } else { base };
-        let parts: Vec<Field> = target.parts('/').into_iter().filter(|part| !part.bits.is_empty()).collect();
-        let matches = |part: &Field, name: &str| {
-            let hidden = name.starts_with('.') && part.bits.first() != Some(&Bit::Char('.'));
-            !hidden && super::guard::meet(&part.bits, &Field::of(name).bits)
-        };
-        self.place.glob(start, &parts, &matches, &Field::literal)
-    }
-
-    /// What protects the file that a path names, from `base` on.
-    pub(super) fn protected(&self, path: &str, base: &Path) -> Option<Entry<'static>> {
-        let mut spellings = vec![path.to_owned()];
-        if path.contains('\\') {
-            spellings.push(path.replace('\\', "/"));
-        }
-        let readings = spellings.iter().flat_map(|path| self.place.readings(path, base, &self.links));
-        readings.into_iter().find_map(|reading| {
-            let entry = self.guard.find(&reading)?;
-            let scratch = entry.flag("scratch") && self.place.is_scratch(&reading);
-            (!scratch).then_some(entry)
-        })
-    }
-
-    /// Something takes a folder away, or puts another in its place.
-    pub(super) fn whole(&mut self, target: &Field, how: &str) {
-        let Some(path) = target.literal().filter(|_| self.found.is_none()) else { return };
-        for base in self.cwd.clone().into_iter().flatten() {
-            for reading in self.place.readings(&path, &base, &self.links) {
-                let Some((entry, only_if_there)) = self.guard.folder(&reading) else { continue };
-                let there = || self.place.below(&reading).iter().any(|file| self.guard.find(file).is_some());
-                if !(entry.flag("scratch") && self.place.is_scratch(&reading)) && (!only_if_there || there())
-                {
-                    self.find(What::File(entry), how, path.clone(), None);
-                }
-            }
-        }
-    }
-
-    /// Changes the folder. What is joined by `&&` runs only where that succeeded; what comes later may run in either.
-    pub(super) fn change_folder(&mut self, target: Option<&Field>, setting: &Setting) {
-        let home = self.place.home.clone().map(|home| Field::of(&home));
-        let path = target.cloned().or(home).and_then(|field| field.literal()).filter(|path| path != "-");
-        let new = self
-            .cwd
-            .iter()
-            .map(|base| path.as_ref().and_then(|path| joined(base.as_deref(), path)))
-            .collect();
-        let old = std::mem::replace(&mut self.cwd, new);
-        let there =
-            self.cwd.iter().all(|folder| folder.as_ref().is_some_and(|folder| self.place.is_folder(folder)));
-        if !setting.sure && !setting.chained {
-            self.cwd.extend(old);
-        } else if !(setting.sure && there) {
-            self.left.extend(old);
-        }
-        self.settle();
-    }
-
-    /// Keeps the folders few and different.
-    fn settle(&mut self) {
-        self.cwd.sort();
-        self.cwd.dedup();
-        if self.cwd.len() > MOST_VALUES {
-            self.cwd = vec![None];
-        }
-    }
-
-    /// Does something in another folder.
-    pub(super) fn within(&mut self, folder: Option<&Field>, act: impl FnOnce(&mut Self)) {
-        let Some(folder) = folder else { return act(self) };
-        let path = folder.literal();
-        let moved = self
-            .cwd
-            .iter()
-            .map(|base| path.as_ref().and_then(|path| joined(base.as_deref(), path)))
-            .collect();
-        let before = std::mem::replace(&mut self.cwd, moved);
-        act(self);
-        self.cwd = before;
-    }
-
     /// Does something as a process of its own would: what it sets is gone afterwards.
     pub(super) fn apart(&mut self, act: impl FnOnce(&mut Self)) {
         let kept = (self.variables.clone(), self.cwd.clone(), self.exports.clone());
         act(self);
         (self.variables, self.cwd, self.exports) = kept;
     }
-}
-
-fn joined(base: Option<&Path>, path: &str) -> Option<PathBuf> {
-    let path = Path::new(path);
-    if path.is_absolute() { Some(normal(path)) } else { base.map(|base| normal(&base.join(path))) }
 }
 
 /// A value with another added to it.
@@ -459,7 +323,9 @@ fn join(old: &[Field], new: &[Field], list: bool) -> Value {
 impl Values for Walk<'_> {
     fn parameter(&mut self, name: &str) -> Vec<Value> {
         if let Some(values) = self.variables.get(name).filter(|values| !values.is_empty()) {
-            return values.clone();
+            let other = self.functions
+                && (name == "@" || name == "*" || name.starts_with(|c: char| c.is_ascii_digit()));
+            return values.iter().cloned().chain(other.then_some(None)).collect();
         }
         let known = |text: Option<String>| vec![text.map(|text| vec![Field::of(&text)])];
         match name {

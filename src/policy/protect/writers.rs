@@ -4,6 +4,7 @@ use super::git;
 use super::walk::{Setting, Walk};
 use crate::policy::rules::Entry;
 use crate::policy::shell::{Bit, Field};
+use std::path::Path;
 
 /// Arguments of a program, sorted.
 #[derive(Debug, Default)]
@@ -108,10 +109,12 @@ impl Walk<'_> {
 
     /// A symbolic link that later commands go through.
     fn link(&mut self, link: &Field, target: &Field) {
-        let (Some(link), Some(target)) = (link.literal(), target.literal()) else { return };
+        let (Some(link), Some(to)) = (link.literal(), target.literal()) else {
+            return self.write(target, "a link to");
+        };
         for base in self.cwd.clone().into_iter().flatten() {
             let at = super::place::normal(&base.join(&link));
-            self.links.push((at, target.clone().into()));
+            self.links.push((at, to.clone().into()));
         }
     }
 
@@ -242,16 +245,20 @@ impl Walk<'_> {
         let mut hits = Vec::new();
         for base in self.cwd.iter().flatten() {
             for start in starts.iter().filter_map(|start| start.literal()) {
-                for file in self.place.below(&base.join(&start)) {
-                    let name =
-                        file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                    let fits = names.is_empty()
-                        || names
-                            .iter()
-                            .any(|pattern| glob(pattern, &name) || glob(pattern, &file.to_string_lossy()));
-                    let path = file.to_string_lossy();
-                    if fits && hits.len() < 8 && self.protected(&path, base).is_some() {
-                        hits.push(Field::of(&path));
+                let folder = base.join(&start);
+                for file in self.place.below(&folder) {
+                    let text = |path: &Path| path.to_string_lossy().into_owned();
+                    let name = file.file_name().map(|name| text(name.as_ref())).unwrap_or_default();
+                    // As find prints it.
+                    let printed =
+                        file.strip_prefix(&folder).map(|below| text(&Path::new(&start).join(below)));
+                    let printed = printed.unwrap_or_default();
+                    let fits = |pattern: &Field| glob(pattern, &name) || glob(pattern, &printed);
+                    if hits.len() < 8
+                        && (names.is_empty() || names.iter().any(fits))
+                        && self.protected(&text(&file), base).is_some()
+                    {
+                        hits.push(Field::of(&text(&file)));
                     }
                 }
             }

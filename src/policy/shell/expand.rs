@@ -1,95 +1,6 @@
 //! From words to fields: braces, tildes, parameters, substitutions, splitting. Globs stay, for who can see the files.
 
-use super::{Cell, Fill, Hole, Script, Word};
-
-/// A piece of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bit {
-    /// This character.
-    Char(char),
-    /// `?`, `[…]`: one character of a file's name.
-    One,
-    /// `*`: any characters of a file's name.
-    Star,
-    /// What only a run would tell.
-    Any,
-}
-
-/// An argument, as far as it is known.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Field {
-    /// Its pieces.
-    pub bits: Vec<Bit>,
-    /// What is not known of it, as it stands in the text: `$NAME`.
-    pub unknown: Option<String>,
-}
-
-impl Field {
-    /// A field that is known.
-    #[must_use]
-    pub fn of(text: &str) -> Self {
-        Self { bits: text.chars().map(Bit::Char).collect(), unknown: None }
-    }
-
-    /// A field of which nothing is known.
-    #[must_use]
-    pub fn any(what: &str) -> Self {
-        Self { bits: vec![Bit::Any], unknown: Some(what.to_owned()) }
-    }
-
-    /// Its text, if all of it is known.
-    #[must_use]
-    pub fn literal(&self) -> Option<String> {
-        let chars = self.bits.iter().map(|bit| match bit {
-            Bit::Char(c) => Some(*c),
-            _ => None,
-        });
-        chars.collect()
-    }
-
-    /// Whether nothing is known of it.
-    #[must_use]
-    pub fn is_any(&self) -> bool {
-        !self.bits.is_empty() && self.bits.iter().all(|bit| *bit == Bit::Any)
-    }
-
-    /// Whether it has a glob.
-    #[must_use]
-    pub fn is_glob(&self) -> bool {
-        self.bits.iter().any(|bit| matches!(bit, Bit::One | Bit::Star))
-    }
-
-    /// Its text for people: what is not known is `…`.
-    #[must_use]
-    pub fn shown(&self) -> String {
-        let shown = self.bits.iter().map(|bit| match bit {
-            Bit::Char(c) => *c,
-            Bit::One => '?',
-            Bit::Star => '*',
-            Bit::Any => '…',
-        });
-        shown.collect()
-    }
-
-    /// Adds what `other` holds.
-    pub fn push(&mut self, other: &Self) {
-        self.bits.extend(&other.bits);
-        self.unknown = self.unknown.take().or_else(|| other.unknown.clone());
-    }
-
-    /// The field after its first `length` pieces.
-    #[must_use]
-    pub fn after(&self, length: usize) -> Self {
-        Self { bits: self.bits.iter().skip(length).copied().collect(), unknown: self.unknown.clone() }
-    }
-
-    /// The fields between `separator`s.
-    #[must_use]
-    pub fn parts(&self, separator: char) -> Vec<Self> {
-        let part = |bits: &[Bit]| Self { bits: bits.to_vec(), unknown: self.unknown.clone() };
-        self.bits.split(|bit| *bit == Bit::Char(separator)).map(part).collect()
-    }
-}
+use super::{Bit, Cell, Field, Fill, Hole, Script, Word};
 
 /// What a variable holds: several fields if it is a list; `None` if that is not known.
 pub type Value = Option<Vec<Field>>;
@@ -174,8 +85,16 @@ impl State {
             if at > 0 {
                 self.end();
             }
-            for bit in &field.bits {
+            let mut bracket = false;
+            for (at, bit) in field.bits.iter().enumerate() {
+                let rest = field.bits.get(at + 1..).unwrap_or_default();
                 match bit {
+                    Bit::Char(']') if bracket => {
+                        bracket = false;
+                        self.push(Bit::One);
+                    }
+                    _ if bracket => {}
+                    Bit::Char('[') if rest.contains(&Bit::Char(']')) => bracket = true,
                     Bit::Char(c) if separators.contains(*c) => self.end(),
                     Bit::Char('*') => self.push(Bit::Star),
                     Bit::Char('?') => self.push(Bit::One),
@@ -266,9 +185,17 @@ fn fill(hole: &Hole, values: &mut dyn Values) -> Vec<Value> {
             all.extend(one(expand(word, values, hole.quoted)));
             all
         }
-        Fill::Operation(_, word) => {
+        Fill::Operation(name, word) => {
             expand(word, values, true);
-            vec![None]
+            let text = word.literal();
+            let mut all = values.parameter(name);
+            let done =
+                all.iter().map(|value| operate(&value.as_ref()?.first()?.literal()?, text.as_deref()?));
+            let done: Vec<_> = done.flatten().map(|text| Some(vec![Field::of(&text)])).collect();
+            // It may leave the value as it is.
+            all.extend(done);
+            all.push(None);
+            all
         }
         Fill::Output(script) => vec![values.output(script)],
         Fill::Pipe(script) | Fill::Number(script) => {
@@ -276,6 +203,18 @@ fn fill(hole: &Hole, values: &mut dyn Values) -> Vec<Value> {
             vec![None]
         }
     }
+}
+
+/// What `${NAME%text}` and the like make of a value, where the text has no wildcards.
+fn operate(value: &str, operation: &str) -> Option<String> {
+    if let Some(suffix) = operation.strip_prefix('%') {
+        return value.strip_suffix(suffix.trim_start_matches('%')).map(str::to_owned);
+    }
+    if let Some(prefix) = operation.strip_prefix('#') {
+        return value.strip_prefix(prefix.trim_start_matches('#')).map(str::to_owned);
+    }
+    let (from, to) = operation.strip_prefix('/')?.trim_start_matches('/').split_once('/')?;
+    Some(value.replace(from, to))
 }
 
 fn name_of(hole: &Hole) -> String {

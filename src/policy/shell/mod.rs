@@ -11,10 +11,13 @@
 //! 3. A [`Field`] of an expansion may hold what only a run would tell. It says so ([`Bit::Any`]), and never guesses.
 
 mod expand;
+mod field;
 mod parse;
+mod redirect;
 mod word;
 
-pub use expand::{Bit, Field, Value, Values, expand, split};
+pub use expand::{Value, Values, expand, split};
+pub use field::{Bit, Field};
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +31,8 @@ pub struct Script {
     pub bodies: Vec<Word>,
     /// Whether something was nested so deeply that it was not read.
     pub deep: bool,
+    /// Whether it defines a function, in which the positional parameters are others.
+    pub functions: bool,
 }
 
 impl Script {
@@ -152,7 +157,7 @@ pub enum Fill {
     Default(String, Word),
     /// `${NAME:+word}`: the word, or nothing.
     Alternate(Word),
-    /// Any other operation on a parameter; the words in it are expanded, the result is not known.
+    /// Any other operation on a parameter, by its text from the operator on.
     Operation(String, Word),
     /// What a script prints.
     Output(Script),

@@ -1,5 +1,6 @@
 //! Commands: what stands between words.
 
+use super::redirect::{Pending, is_descriptor};
 use super::word::{Reader, hole};
 use super::{Assign, Cell, Command, Fill, Join, Redirect, Script, Step, Word};
 
@@ -9,7 +10,11 @@ pub(super) const DEEPEST: usize = 24;
 /// Reads `text`, which stands `depth` scripts deep.
 pub(super) fn script(text: &str, depth: usize) -> Script {
     let chars: Vec<char> = text.chars().collect();
-    Reader::new(&chars, depth).script(false)
+    let mut reader = Reader::new(&chars, depth);
+    let mut script = reader.script(false);
+    script.steps.extend(reader.doubted().map(number));
+    script.deep |= reader.deep;
+    script
 }
 
 /// A compound command that is not closed yet.
@@ -21,20 +26,11 @@ enum Block {
     Case(bool),
 }
 
-/// A here-document whose body comes after the line.
-#[derive(Debug)]
-struct Pending {
-    body: usize,
-    delimiter: String,
-    tabs: bool,
-    literal: bool,
-}
-
 /// One script while it is read.
 #[derive(Debug, Default)]
-struct Frame {
-    script: Script,
-    pending: Vec<Pending>,
+pub(super) struct Frame {
+    pub(super) script: Script,
+    pub(super) pending: Vec<Pending>,
     blocks: Vec<Block>,
     before: Join,
     /// Whether the commands so far are joined by `&&` to one that is sure to run.
@@ -101,6 +97,7 @@ impl Reader<'_> {
             }
         }
         frame.script.deep |= self.deep;
+        frame.script.functions = frame.function;
         frame.script
     }
 
@@ -232,7 +229,12 @@ impl Reader<'_> {
                     return words;
                 }
                 Some('#') => self.comment(),
-                Some('\n' | ';' | '&' | '|' | '(' | '<' | '>') => drop(self.bump()),
+                Some('\n') => drop(self.bump()),
+                // An error for bash, which goes on with the next line.
+                Some(';' | '&' | '|' | '(' | '<' | '>') => {
+                    self.doubt_from(self.next_line());
+                    self.bump();
+                }
                 Some(_) => words.push(self.word()),
             }
         }
@@ -313,74 +315,11 @@ impl Reader<'_> {
         };
         frame.script.steps.push(Step::For(name, words));
     }
-
-    /// Reads a redirect, from its operator on.
-    fn redirect(&mut self, frame: &mut Frame, command: &mut Command) {
-        let input = self.peek() == Some('<');
-        self.bump();
-        if input && self.eat('<') {
-            if self.eat('<') {
-                let text = self.target();
-                command.redirects.push(Redirect::Text(text));
-                return;
-            }
-            let tabs = self.eat('-');
-            let delimiter = self.target();
-            let body = frame.script.bodies.len();
-            frame.script.bodies.push(Word::default());
-            command.redirects.push(Redirect::Here(body));
-            let literal = delimiter.quoted;
-            frame.pending.push(Pending { body, delimiter: delimiter.source(), tabs, literal });
-            return;
-        }
-        if input && self.eat('&') {
-            self.target();
-            return;
-        }
-        let writes = !input || self.eat('>');
-        let copies = !input && self.eat('&');
-        if !input && !copies {
-            // `>>`, `>|`, and what zsh adds to them.
-            while self.eat('>') || self.eat('|') || self.eat('!') {}
-        }
-        let target = self.target();
-        if copies && (is_descriptor(&target) || target.bare().as_deref() == Some("-")) {
-            return;
-        }
-        command.redirects.push(if writes { Redirect::Write(target) } else { Redirect::Read(target) });
-    }
-
-    fn target(&mut self) -> Word {
-        self.blanks();
-        self.word()
-    }
-
-    /// Reads the bodies that the line before asked for.
-    fn bodies(&mut self, frame: &mut Frame) {
-        for pending in std::mem::take(&mut frame.pending) {
-            let text = self.body(&pending.delimiter, pending.tabs);
-            let body = if pending.literal {
-                Word { cells: text.chars().map(Cell::Quoted).collect(), quoted: true }
-            } else {
-                self.document(&text)
-            };
-            if let Some(slot) = frame.script.bodies.get_mut(pending.body) {
-                *slot = body;
-            }
-        }
-    }
 }
 
 /// An arithmetic expression in the place of a command.
 fn number(inner: Script) -> Step {
     Step::Look(Word { cells: vec![hole(Fill::Number(inner), false)], quoted: false })
-}
-
-/// Whether a word before `<` or `>` is a descriptor: `2`, `{name}`.
-fn is_descriptor(word: &Word) -> bool {
-    let Some(text) = word.bare() else { return false };
-    let named = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
-    !text.is_empty() && (text.chars().all(|c| c.is_ascii_digit()) || named.is_some_and(is_name))
 }
 
 /// Whether `text` can name a variable.

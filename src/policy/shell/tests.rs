@@ -152,7 +152,7 @@ fn substitutions_are_scripts() {
 fn expansions_split_join_and_stay_unknown() {
     is("a $X \"$X\" x$X'y'", &["<a><a><b><a b><xa><by>"]);
     is("a $L \"${L[@]}\" p\"$L\"q $E \"$E\"", &["<a><one><two><one><two><pone><twoq><>"]);
-    is("a $N/x ${X} ${X#a} $ $1", &["<a><…/x><a><b><…><$><…>"]);
+    is("a $N/x ${X} ${X#a} $ $1", &["<a><…/x><a><b><a><b><$><…>"]);
     is("a *.c '*.c' [ab]x [z \\? $G \"$G\"", &["<a><*.c><*.c><?x><[z><?><*.c><*.c>"]);
     is("a ~/b ~ \"~\" x~ ~u/c", &["<a></home/u/b></home/u><~><x~><…/c>"]);
 }

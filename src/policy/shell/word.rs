@@ -10,6 +10,8 @@ pub(super) struct Reader<'a> {
     depth: usize,
     /// Whether something was too deep to be read.
     pub(super) deep: bool,
+    /// From where on a shell may read the text as commands, although another takes it for something else.
+    pub(super) doubt: Option<usize>,
 }
 
 /// Where cells end, and what has a meaning among them.
@@ -27,7 +29,7 @@ enum Within {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(chars: &'a [char], depth: usize) -> Self {
-        Self { chars, at: 0, depth, deep: false }
+        Self { chars, at: 0, depth, deep: false, doubt: None }
     }
 
     pub(super) fn peek(&self) -> Option<char> {
@@ -87,6 +89,7 @@ impl<'a> Reader<'a> {
         let mut inner = Reader::new(&chars, self.depth);
         let mut word = Word { cells: Vec::new(), quoted: true };
         inner.cells(Within::Document, &mut word);
+        word.cells.extend(inner.doubted().map(|script| hole(Fill::Number(script), true)));
         self.deep |= inner.deep;
         word
     }
@@ -95,6 +98,7 @@ impl<'a> Reader<'a> {
     pub(super) fn body(&mut self, delimiter: &str, tabs: bool) -> String {
         let mut text = String::new();
         while self.peek().is_some() {
+            let start = self.at;
             let mut line: String = std::iter::from_fn(|| self.bump().filter(|c| *c != '\n')).collect();
             if tabs {
                 line = line.trim_start_matches('\t').to_owned();
@@ -102,10 +106,31 @@ impl<'a> Reader<'a> {
             if line.strip_suffix('\r').unwrap_or(&line) == delimiter {
                 break;
             }
+            // In a substitution bash ends the body here, other shells do not.
+            if line.strip_prefix(delimiter).is_some_and(|rest| rest.starts_with(')')) {
+                self.doubt_from(start + line.chars().take_while(|c| *c != ')').count());
+            }
             text.push_str(&line);
             text.push('\n');
         }
         text
+    }
+
+    /// Notes that a shell may read commands from `at` on.
+    pub(super) fn doubt_from(&mut self, at: usize) {
+        self.doubt = Some(self.doubt.unwrap_or(at).min(at));
+    }
+
+    /// The script that a shell may read where this reading has a doubt.
+    pub(super) fn doubted(&mut self) -> Option<Script> {
+        let text: String = self.chars.get(self.doubt?..)?.iter().collect();
+        Some(self.inner(&text))
+    }
+
+    /// From the next line on.
+    pub(super) fn next_line(&self) -> usize {
+        let ahead = self.chars.get(self.at..).unwrap_or_default();
+        self.at + ahead.iter().position(|c| *c == '\n').unwrap_or(ahead.len())
     }
 
     fn cells(&mut self, within: Within, word: &mut Word) {
