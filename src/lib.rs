@@ -16,7 +16,7 @@
 //!                            relay::worker: outbox -> transport -> Console
 //! ```
 //!
-//! Rooms depend downwards only: `cli → hook, setup, report → economics, liveness, hosts → usage, pricing, attribution, relay →
+//! Rooms depend downwards only: `cli → hook, setup, report → economics, liveness, policy, hosts → usage, pricing, attribution, relay →
 //! journal, settings → sys`. `ARCHITECTURE.md` has the picture and the invariants.
 
 pub mod attribution;

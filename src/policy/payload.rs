@@ -83,19 +83,11 @@ impl Payload {
             || editor && self.arguments().iter().all(|arguments| views(arguments))
     }
 
-    /// The objects that hold the call's arguments.
+    /// The objects that hold the call's arguments: also those of calls within the call.
     fn arguments(&self) -> Vec<Cow<'_, Map<String, Value>>> {
-        let keys = tools().into_iter().flat_map(|tools| tools.list("arguments"));
-        let object = |value: &'_ Value| match value {
-            Value::Object(map) => Some(map.clone()),
-            // Some protocols give arguments as the text of a JSON object.
-            Value::String(text) => match json::parse(text) {
-                Some(Value::Object(map)) => Some(map),
-                _ => None,
-            },
-            _ => None,
-        };
-        let found: Vec<_> = keys.filter_map(|key| object(self.root.get(key)?)).map(Cow::Owned).collect();
+        let mut found = Vec::new();
+        collect(&self.root, &mut found);
+        let found: Vec<_> = found.into_iter().map(Cow::Owned).collect();
         // A host that has no tool object names the file or the command at the top.
         if found.is_empty() { vec![Cow::Borrowed(&self.root)] } else { found }
     }
@@ -176,6 +168,31 @@ impl Payload {
         }
         walk.found
     }
+}
+
+/// Adds the objects under the keys of arguments, at any depth.
+fn collect(map: &Map<String, Value>, found: &mut Vec<Map<String, Value>>) {
+    for (key, value) in map {
+        // Some protocols give arguments as the text of a JSON object.
+        let parsed = value.as_str().filter(|_| is_arguments(key)).and_then(json::parse);
+        let value = parsed.as_ref().unwrap_or(value);
+        match value {
+            Value::Object(inner) => {
+                if is_arguments(key) {
+                    found.push(inner.clone());
+                }
+                collect(inner, found);
+            }
+            Value::Array(items) => {
+                items.iter().filter_map(Value::as_object).for_each(|inner| collect(inner, found))
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_arguments(key: &str) -> bool {
+    tools().is_some_and(|tools| tools.has("arguments", key))
 }
 
 /// A command in any of its forms.
@@ -383,6 +400,10 @@ mod tests {
         assert_eq!(runs(r#"{"cmd":["bash","-c","a"]}"#), [list(&["bash", "-c", "a"])]);
         assert_eq!(runs(r#"{"commands":["a b","c"]}"#), [shell("a b"), shell("c"), list(&["a b", "c"])]);
         assert_eq!(runs(r#"{"command":"git","args":["x"]}"#), [list(&["git", "x"]), shell("git")]);
+        assert_eq!(
+            runs(r#"{"uses":[{"parameters":{"command":"a"}}],"arguments":"{\"cmd\":\"b\"}"}"#),
+            [shell("b"), shell("a")]
+        );
         assert_eq!(runs(r#"{"code":"a"}"#), [Code("a".to_owned())]);
         assert_eq!(runs(r#""a b""#), [shell("a b")]);
         assert_eq!(payload(r#"{"command":"a","cwd":"b"}"#).runs(), [shell("a")]);

@@ -37,8 +37,9 @@ impl Walk<'_> {
         let Some(command) = command else {
             // The command itself is not known.
             if let Some(first) = call.rest.first().filter(|first| first.is_any()) {
-                let short = self.mentions.short.clone().filter(|_| self.mentions.hooked);
-                if let Some(option) = self.mentions.long.clone().or(short) {
+                let mentions = self.mentions();
+                let short = mentions.short.filter(|_| mentions.hooked);
+                if let Some(option) = mentions.long.or(short) {
                     self.find(What::Hooks, &option, "git".to_owned(), first.unknown.clone());
                 }
             }
@@ -49,9 +50,9 @@ impl Walk<'_> {
                 self.find(What::Hooks, &option, format!("git {command} {option}"), None)
             }
             Some(Skip::Perhaps(field)) if field.is_any() => {
-                let short =
-                    self.mentions.short.clone().filter(|_| matches!(command.as_str(), "commit" | "am"));
-                if let Some(option) = self.mentions.long.clone().or(short) {
+                let mentions = self.mentions();
+                let short = mentions.short.filter(|_| matches!(command.as_str(), "commit" | "am"));
+                if let Some(option) = mentions.long.or(short) {
                     self.find(What::Hooks, &option, format!("git {command}"), field.unknown);
                 }
             }

@@ -14,7 +14,7 @@ impl Walk<'_> {
             return;
         }
         if target.is_any() {
-            if let Some((path, entry)) = self.mentions.path.clone() {
+            if let Some((path, entry)) = self.mentions().path {
                 self.find(What::File(entry), how, path, target.unknown.clone());
             }
             return;

@@ -4,6 +4,7 @@
 //! the first finding.
 
 use super::guard::Guard;
+use super::mentions::Mentions;
 use super::place::Place;
 use super::{Finding, What};
 use crate::policy::rules::Rules;
@@ -35,8 +36,8 @@ pub(super) struct Walk<'a> {
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     /// Folders that it makes.
     pub(super) made: Vec<PathBuf>,
-    /// What it mentions, wherever that goes.
-    pub(super) mentions: super::mentions::Mentions,
+    /// The texts so far, for what they mention.
+    texts: Vec<String>,
     /// What the command before printed, if that is known.
     pub(super) printed: Option<Field>,
     variables: HashMap<String, Vec<Value>>,
@@ -71,7 +72,7 @@ impl<'a> Walk<'a> {
             left: Vec::new(),
             links: Vec::new(),
             made: Vec::new(),
-            mentions: super::mentions::Mentions::default(),
+            texts: Vec::new(),
             printed: None,
             variables: HashMap::new(),
             exports: Vec::new(),
@@ -120,9 +121,7 @@ impl<'a> Walk<'a> {
         }
         let script = Script::parse(text);
         self.depth += 1;
-        let mut mentions = std::mem::take(&mut self.mentions);
-        mentions.gather(&script, &|word| self.named(word));
-        self.mentions = mentions;
+        self.texts.push(text.to_owned());
         self.script(&script);
         self.depth -= 1;
     }
@@ -146,11 +145,21 @@ impl<'a> Walk<'a> {
         self.mentioned(field, "running");
     }
 
+    /// What the texts mention, wherever that goes. It is seldom asked for, and takes a look at every word.
+    pub(super) fn mentions(&self) -> Mentions {
+        let mut mentions = Mentions::default();
+        for text in &self.texts {
+            mentions.gather(&Script::parse(text), &|word| self.named(word));
+        }
+        mentions
+    }
+
     /// Blocks something that is not known at all if the text mentions what it must not be.
     pub(super) fn mentioned(&mut self, field: &Field, how: &str) {
-        if let Some((path, entry)) = self.mentions.path.clone() {
+        let mentions = self.mentions();
+        if let Some((path, entry)) = mentions.path {
             self.find(What::File(entry), how, path, field.unknown.clone());
-        } else if let Some(option) = self.mentions.long.clone() {
+        } else if let Some(option) = mentions.long {
             self.find(What::Hooks, &option, "git".to_owned(), field.unknown.clone());
         }
     }
