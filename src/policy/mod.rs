@@ -15,6 +15,7 @@ pub mod payload;
 pub mod protect;
 mod rules;
 pub mod shell;
+mod words;
 
 pub use input::Input;
 pub use payload::Payload;

@@ -22,6 +22,7 @@ fn checkout() -> tempfile::TempDir {
         (".kontourai/flow-agents/s/state.json", "{}"),
         (".kontourai/flow-agents/s/command-log.jsonl", ""),
         (".claude/settings.json", "{}"),
+        (".kontourai/flow-agents/s/notes.md", ""),
         ("delivery/.keep", ""),
     ] {
         let path = root.join(name);

@@ -2,7 +2,7 @@
 
 use super::languages::{LANGUAGES, is_version};
 use super::walk::{Setting, Walk};
-use super::{git, patch};
+use super::{What, git, patch};
 use crate::policy::shell::{Bit, Field};
 
 /// Programs that run shell text.
@@ -56,6 +56,11 @@ impl Walk<'_> {
             _ if SHELLS.contains(&name) => return self.shell(arguments, setting),
             _ => {}
         }
+        if let Some(off) = self.rules.section("uninstalls").filter(|off| off.knows(name))
+            && let Some(word) = arguments.iter().filter_map(Field::literal).find(|word| off.has(name, word))
+        {
+            self.find(What::Hooks, &word, format!("{name} {word}"), None);
+        }
         if let Some(wrapper) = self.rules.named("wrapper", name) {
             self.wrapper(wrapper, arguments, setting);
         }
@@ -65,6 +70,10 @@ impl Walk<'_> {
             self.language(language, short, long, arguments, setting);
         }
         match name {
+            "vi" | "vim" | "nvim" | "ex" | "ed" | "emacs" => {
+                let texts = arguments.iter().chain(&setting.input).map(Field::shown).collect::<Vec<_>>();
+                texts.iter().for_each(|text| self.named_in(text, "an editor's command on"));
+            }
             "sed" | "gsed" => arguments.iter().for_each(|field| self.sed(&field.shown())),
             "awk" | "gawk" | "mawk" | "nawk" => self.awk(arguments),
             "patch" | "gpatch" => setting.input.iter().for_each(|field| self.patch(&field.shown())),
@@ -280,7 +289,7 @@ fn printed(walk: &Walk<'_>, name: &str, arguments: &[Field], setting: &Setting) 
         }
         "printf" => {
             let (format, values) = arguments.split_first()?;
-            let format = format.literal()?.replace("\\n", "\n").replace("\\t", "\t");
+            let format = format.literal()?.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\n");
             let mut line = Field::default();
             let mut values = values.iter();
             loop {

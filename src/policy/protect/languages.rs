@@ -34,6 +34,7 @@ impl Walk<'_> {
         let mut rest = arguments.iter();
         let mut texts = Vec::new();
         let mut operand = false;
+        let mut operands = Vec::new();
         while let Some(argument) = rest.next() {
             let word = argument.literal().unwrap_or_default();
             let cluster = word.strip_prefix('-').filter(|cluster| !cluster.starts_with('-') && !operand);
@@ -49,6 +50,7 @@ impl Walk<'_> {
                 operand |= word == "-m";
             } else {
                 operand = true;
+                operands.push(argument);
             }
         }
         if texts.is_empty()
@@ -57,6 +59,13 @@ impl Walk<'_> {
             texts.extend(setting.input.iter().map(Field::shown));
         }
         texts.iter().for_each(|text| self.code(language, text));
+        // The text may take its paths from elsewhere.
+        if texts.iter().any(|text| code::may_write(language, text)) {
+            let given = setting.variables.iter().filter_map(|(_, value)| value.as_ref()).flatten();
+            for field in operands.into_iter().chain(given).filter(|field| field.literal().is_some()) {
+                self.write(field, &format!("text for {language} on"));
+            }
+        }
     }
 
     /// Text in another language.
@@ -110,19 +119,18 @@ impl Walk<'_> {
     }
 
     pub(super) fn awk(&mut self, arguments: &[Field]) {
-        let in_place =
-            arguments.iter().any(|field| matches!(field.literal().as_deref(), Some("inplace" | "-iinplace")));
-        for field in arguments {
-            let text = field.shown();
-            if in_place {
-                self.write(field, "awk in place on");
-            }
-            if text.contains(['>', '|']) || text.contains("system") {
-                code::paths(&text)
-                    .iter()
-                    .for_each(|path| self.code_path(path, "a program of awk that names"));
-            }
+        let words: Vec<String> = arguments.iter().map(Field::shown).collect();
+        if words.iter().any(|word| word == "inplace" || word == "-iinplace") {
+            arguments.iter().for_each(|field| self.write(field, "awk in place on"));
         }
+        if words.iter().any(|text| text.contains(['>', '|']) || text.contains("system")) {
+            words.iter().for_each(|text| self.named_in(text, "a program of awk that names"));
+        }
+    }
+
+    /// Every word of a text in another language that may be a path.
+    pub(super) fn named_in(&mut self, text: &str, how: &str) {
+        code::paths(text).iter().for_each(|path| self.code_path(path, how));
     }
 }
 

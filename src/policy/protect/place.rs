@@ -75,7 +75,7 @@ impl Place {
     }
 
     /// The workspace that the call is in: the checkout, else the folder itself.
-    fn workspace(&self) -> &Path {
+    pub(super) fn workspace(&self) -> &Path {
         let top = self.cwd.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
         top.unwrap_or(&self.cwd)
     }
@@ -127,6 +127,11 @@ impl Place {
             }
         }
         files
+    }
+
+    /// Whether `path` is there and no folder.
+    pub(super) fn is_file(&self, path: &Path) -> bool {
+        path.exists() && !path.is_dir()
     }
 
     /// Whether `path` is a folder.

@@ -112,13 +112,22 @@ impl Walk<'_> {
         let Some(path) = target.literal().filter(|_| self.found.is_none()) else { return };
         for base in self.cwd.clone().into_iter().flatten() {
             for reading in self.place.readings(&path, &base, &self.links) {
-                let Some((entry, only_if_there)) = self.guard.folder(&reading) else { continue };
-                let there = || self.place.below(&reading).iter().any(|file| self.guard.find(file).is_some());
-                if !(entry.flag("scratch") && self.place.is_scratch(&reading)) && (!only_if_there || there())
-                {
+                if let Some(entry) = self.held(&reading) {
                     self.find(What::File(entry), how, path.clone(), None);
                 }
             }
         }
+    }
+
+    /// What is protected in a folder that is one of ours by its name, or the whole workspace.
+    fn held(&self, folder: &Path) -> Option<Entry<'static>> {
+        let inside = |folder: &Path| self.place.below(folder).iter().find_map(|file| self.guard.find(file));
+        if self.place.workspace().starts_with(folder) {
+            return inside(self.place.workspace());
+        }
+        let (entry, only_if_there) = self.guard.folder(folder)?;
+        let scratch = entry.flag("scratch") && self.place.is_scratch(folder);
+        let may_hold = if only_if_there { inside(folder).is_some() } else { !self.place.is_file(folder) };
+        (may_hold && !scratch).then_some(entry)
     }
 }

@@ -23,7 +23,14 @@ struct Sorted {
 impl Walk<'_> {
     /// A program of the table.
     pub(super) fn program(&mut self, program: Entry<'static>, name: &str, arguments: &[Field]) {
-        let sorted = self.sort(program, arguments);
+        // The first word of tar's is options, with a dash or without.
+        let mut arguments = arguments.to_vec();
+        if let Some(first) =
+            arguments.first_mut().filter(|first| name.ends_with("tar") && !git::starts(first, "-"))
+        {
+            first.bits.insert(0, Bit::Char('-'));
+        }
+        let sorted = self.sort(program, &arguments);
         if program.knows("only") && !sorted.only {
             return;
         }
@@ -73,7 +80,8 @@ impl Walk<'_> {
             sources.iter().for_each(|source| self.take(name, sorted, source, how));
         }
         let slash = target.bits.last() == Some(&Bit::Char('/'));
-        let folder = into || slash || self.is_folder(&target);
+        let as_it_is = sorted.options.contains('T') && sorted.folders.is_empty() && name != "rsync";
+        let folder = !as_it_is && (into || slash || self.is_folder(&target));
         let recursive =
             moves || sorted.options.contains(['r', 'R', 'a']) || name == "rsync" || name == "ditto";
         let mut targets = Vec::new();
