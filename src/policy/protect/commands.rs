@@ -135,14 +135,14 @@ impl Walk<'_> {
                     }
                     all.push(field);
                 }
-                self.field_text(&all);
+                self.text_here(&all, setting.sure);
             }
             "trap" | "alias" => {
                 for field in arguments.iter().filter(|field| !git::starts(field, "-")) {
                     let (key, value) = git::setting(field);
                     let text = if name == "alias" { value.unwrap_or_default() } else { key.clone() };
                     let text = if name == "trap" { field.clone() } else { text };
-                    self.field_text(&text);
+                    self.text_here(&text, false);
                 }
             }
             "source" | "." => {
@@ -150,7 +150,7 @@ impl Walk<'_> {
                 let input =
                     operand.and_then(Field::literal).is_some_and(|path| path == "/dev/stdin" || path == "-");
                 match (&setting.input, operand) {
-                    (Some(text), _) if input => self.field_text(text),
+                    (Some(text), _) if input => self.text_here(text, setting.sure),
                     (_, Some(field)) if field.is_any() => self.mentioned(field, "running"),
                     _ => {}
                 }

@@ -38,7 +38,12 @@ impl Walk<'_> {
             // The command itself is not known.
             if let Some(first) = call.rest.first().filter(|first| first.is_any()) {
                 let mentions = self.mentions();
-                let short = mentions.short.filter(|_| mentions.hooked);
+                let own = call
+                    .arguments()
+                    .iter()
+                    .filter_map(Field::literal)
+                    .find(|word| git::looks_like_skip(word));
+                let short = own.or(mentions.short.filter(|_| mentions.hooked));
                 if let Some(option) = mentions.long.or(short) {
                     self.find(What::Hooks, &option, "git".to_owned(), first.unknown.clone());
                 }
@@ -219,7 +224,7 @@ impl Walk<'_> {
                     list.iter().skip_while(|field| git::starts(field, "-")).cloned().collect();
                 match list.as_slice() {
                     [text] => self.field_text(text),
-                    list => self.command(list, setting),
+                    list => self.apart(|walk| walk.command(list, setting)),
                 }
             }
             "rebase" | "filter-branch" | "difftool" | "mergetool" => {
@@ -317,7 +322,9 @@ impl Walk<'_> {
         let alias = key.literal().is_some_and(|key| key.to_lowercase().starts_with("alias."));
         match values.first().and_then(|value| value.literal()) {
             Some(text) if alias => self.aliased(&text, &[], setting, 1),
-            Some(text) if key.literal().is_some_and(|key| git::is_command(&key)) => self.text(&text),
+            Some(text) if key.literal().is_some_and(|key| git::is_command(&key)) => {
+                self.field_text(&Field::of(&text))
+            }
             _ => {}
         }
     }

@@ -108,7 +108,7 @@ impl Walk<'_> {
                     "e" if rest.contains(' ')
                         && line.get(at + 1..).is_some_and(|text| text.starts_with(' ')) =>
                     {
-                        self.text(rest)
+                        self.field_text(&Field::of(rest))
                     }
                     "e" => {}
                     _ if !rest.is_empty() => self.write(&Field::of(rest), "sed writing to"),

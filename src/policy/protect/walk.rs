@@ -44,6 +44,8 @@ pub(super) struct Walk<'a> {
     exports: Vec<(String, Value)>,
     depth: usize,
     commands: usize,
+    /// Whether the text that is walked through runs exactly once, in this shell.
+    certain: bool,
     /// Whether a function is defined, in which the positional parameters are others.
     functions: bool,
 }
@@ -78,6 +80,7 @@ impl<'a> Walk<'a> {
             exports: Vec::new(),
             depth: 0,
             commands: 0,
+            certain: true,
             functions: false,
         }
     }
@@ -126,8 +129,20 @@ impl<'a> Walk<'a> {
         self.depth -= 1;
     }
 
-    /// Walks through shell text that is not all known.
+    /// Walks through shell text that a process of its own runs, and that need not all be known.
     pub(super) fn field_text(&mut self, field: &Field) {
+        self.apart(|walk| walk.text_here(field, true));
+    }
+
+    /// Walks through shell text that this shell runs; `sure`: exactly once.
+    pub(super) fn text_here(&mut self, field: &Field, sure: bool) {
+        let certain = self.certain;
+        self.certain &= sure;
+        self.some_text(field);
+        self.certain = certain;
+    }
+
+    fn some_text(&mut self, field: &Field) {
         if !field.is_any() {
             // What is not known stands as a parameter of that name.
             let text: String = field
@@ -211,8 +226,8 @@ impl<'a> Walk<'a> {
         }
         let before = self.printed.take().filter(|_| command.fed);
         let mut setting = Setting {
-            sure: command.sure,
-            chained: command.chained,
+            sure: command.sure && self.certain,
+            chained: command.chained && self.certain,
             variables: self.exports.clone(),
             input: before,
         };
@@ -244,7 +259,7 @@ impl<'a> Walk<'a> {
         });
         for (name, values) in assigned {
             if command.words.is_empty() || declares {
-                self.assign(&name, &values, command.sure);
+                self.assign(&name, &values, setting.sure);
                 if declares || self.exports.iter().any(|(exported, _)| *exported == name) {
                     self.exports.extend(values.iter().map(|value| (name.clone(), value.clone())));
                 }

@@ -240,7 +240,7 @@ impl Walk<'_> {
                         _ => field.clone(),
                     };
                     let list: Vec<Field> = list.iter().map(place).collect();
-                    self.command(&list, setting);
+                    self.apart(|walk| walk.command(&list, setting));
                 }
             }
         }

@@ -108,7 +108,9 @@ impl<'a> Reader<'a> {
             }
             // In a substitution bash ends the body here, other shells do not.
             if line.strip_prefix(delimiter).is_some_and(|rest| rest.starts_with(')')) {
-                self.doubt_from(start + line.chars().take_while(|c| *c != ')').count());
+                let before = delimiter.chars().count();
+                let closing = line.chars().skip(before).take_while(|c| ")\"'`}".contains(*c)).count();
+                self.doubt_from(start + before + closing);
             }
             text.push_str(&line);
             text.push('\n');
