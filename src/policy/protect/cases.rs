@@ -68,3 +68,28 @@ fn ordinary_work_is_not_in_the_way() {
     let wrong = wrong(include_str!("../../../tests/fixtures/policy/allowed.txt"), false);
     assert!(wrong.is_empty(), "blocked:\n{}", wrong.join("\n"));
 }
+
+#[test]
+fn a_reason_says_what_it_is_about_and_never_to_switch_the_hook_off() {
+    let folder = checkout();
+    let root = folder.path().join("ws");
+    for (command, parts) in [
+        ("echo > .eslintrc.json", vec![".eslintrc.json", "linters", "Change the source"]),
+        ("rm .kontourai/flow-agents/s/state.json", vec!["state.json", "advance-state"]),
+        ("mv x delivery/trust.bundle", vec!["publish-delivery"]),
+        ("rm .kontourai/flow-agents/s/trust.bundle", vec!["record-gate-claim", "seal-checkpoint"]),
+        ("rm ~/.claude/settings.json", vec!["human maintainer"]),
+        ("git commit -anm x", vec!["git commit -anm", "verification hooks"]),
+        ("rm $D/.bashrc", vec!["could not be decided is $D"]),
+        ("f=$(ls biome.json); rm $f", vec!["could not be decided is $(…)"]),
+        ("git $X commit --no-$Y", vec!["could not be decided"]),
+    ] {
+        let Verdict::Block { reason } = decide(&root, command) else { panic!("{command}") };
+        assert!(
+            reason.starts_with("BLOCKED: ")
+                && reason.ends_with("Never disable this hook: it keeps what work is measured by.")
+        );
+        assert_eq!(reason.to_lowercase().matches("disable").count(), 1, "{reason}");
+        assert!(parts.iter().all(|part| reason.contains(part)), "{command}: {reason}");
+    }
+}

@@ -35,14 +35,15 @@ impl Walk<'_> {
         }
         self.git_variables(setting, name, call, depth);
         let Some(command) = command else {
-            // The command itself is not known.
+            // The command itself is not known; or it is the next word, if this one is nothing, or an option.
+            if let Some(rest) = call.rest.get(1..).filter(|_| depth < 4) {
+                self.git_at(rest, setting, depth + 1);
+            }
             if let Some(first) = call.rest.first().filter(|first| first.is_any()) {
                 let mentions = self.mentions();
-                let own = call
-                    .arguments()
-                    .iter()
-                    .filter_map(Field::literal)
-                    .find(|word| git::looks_like_skip(word));
+                let words: Vec<String> = call.arguments().iter().filter_map(Field::literal).collect();
+                let named = words.iter().any(|word| git::is_known(word));
+                let own = words.into_iter().find(|word| !named && git::looks_like_skip(word));
                 let short = own.or(mentions.short.filter(|_| mentions.hooked));
                 if let Some(option) = mentions.long.or(short) {
                     self.find(What::Hooks, &option, "git".to_owned(), first.unknown.clone());
