@@ -77,7 +77,13 @@ impl Walk<'_> {
     /// A command that git does not have: an alias of it, if its configs say so.
     fn git_alias(&mut self, name: &str, arguments: &[Field], setting: &Setting, depth: usize) {
         let folders: Vec<_> = self.cwd.iter().flatten().cloned().collect();
-        for text in folders.iter().filter_map(|folder| self.place.git_alias(folder, name)) {
+        let made = self
+            .aliases
+            .iter()
+            .filter(|(made, _)| *made == name.to_lowercase())
+            .map(|(_, text)| text.clone());
+        let kept = folders.iter().filter_map(|folder| self.place.git_alias(folder, name));
+        for text in made.chain(kept).collect::<Vec<_>>() {
             self.aliased(&text, arguments, setting, depth);
         }
     }
@@ -322,7 +328,11 @@ impl Walk<'_> {
         }
         let alias = key.literal().is_some_and(|key| key.to_lowercase().starts_with("alias."));
         match values.first().and_then(|value| value.literal()) {
-            Some(text) if alias => self.aliased(&text, &[], setting, 1),
+            Some(text) if alias => {
+                let name = key.literal().unwrap_or_default().to_lowercase();
+                self.aliased(&text, &[], setting, 1);
+                self.aliases.push((name.trim_start_matches("alias.").to_owned(), text));
+            }
             Some(text) if key.literal().is_some_and(|key| git::is_command(&key)) => {
                 self.field_text(&Field::of(&text))
             }

@@ -34,6 +34,8 @@ pub(super) struct Walk<'a> {
     pub(super) left: Vec<Option<PathBuf>>,
     /// Links that the text makes.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
+    /// Aliases of git that it makes.
+    pub(super) aliases: Vec<(String, String)>,
     /// Folders that it makes.
     pub(super) made: Vec<PathBuf>,
     /// The texts so far, for what they mention.
@@ -73,6 +75,7 @@ impl<'a> Walk<'a> {
             cwd: vec![Some(place.cwd.clone())],
             left: Vec::new(),
             links: Vec::new(),
+            aliases: Vec::new(),
             made: Vec::new(),
             texts: Vec::new(),
             printed: None,
