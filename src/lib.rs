@@ -16,7 +16,7 @@
 //!                            relay::worker: outbox -> transport -> Console
 //! ```
 //!
-//! Rooms depend downwards only: `cli → hook, setup, report → economics, telemetry, liveness → hosts, usage, pricing, attribution, evidence,
+//! Rooms depend downwards only: `cli → hook, setup, report → economics, telemetry, liveness, policy → hosts, usage, pricing, attribution, evidence,
 //! relay → journal, settings → sys`. `ARCHITECTURE.md` has the picture and the invariants.
 
 pub mod attribution;
@@ -27,6 +27,7 @@ pub mod hook;
 pub mod hosts;
 pub mod journal;
 pub mod liveness;
+pub mod policy;
 pub mod pricing;
 pub mod relay;
 pub mod report;

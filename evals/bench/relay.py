@@ -7,7 +7,6 @@ many threads as there are connections; what it can do at all is measured with a 
 
 import json
 import multiprocessing
-import os
 import selectors
 import socket
 import subprocess

@@ -34,6 +34,10 @@ environment! {
             unset: "`~/.config`";
         XDG_DATA_HOME: "Where opencode keeps its data.",
             unset: "`~/.local/share`";
+        TMPDIR: "Where temporary files are: a command may write there what looks like a protected file.",
+            unset: "`/tmp`";
+        SA_PROTECTED_WORKSPACE_ROOTS: "More workspaces whose files the policies protect, separated by `:` or `,`.",
+            unset: "only the one that a command runs in";
         HOME: "The user's home: the user-global conf, and where hosts keep their transcripts.",
             unset: "neither is looked for";
         XDG_STATE_HOME: "Where state goes when the workspace cannot be written.",

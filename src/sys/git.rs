@@ -128,6 +128,17 @@ impl Repository {
         index::has(&self.git_dir.join("index"), &parts.join(&b'/'), self.object_id_bytes)
     }
 
+    /// What `alias.<name>` is in the repository at `dir`, else in one of the `user`'s files; `include` is not followed.
+    #[must_use]
+    pub fn alias(dir: &Path, user: &[PathBuf], name: &str) -> Option<String> {
+        let mut config = Config::default();
+        user.iter().for_each(|file| config.read(file));
+        if let Some(repository) = Self::discover(dir) {
+            config.read(&repository.common_dir.join("config"));
+        }
+        config.get(&format!("alias.{}", name.to_lowercase())).map(str::to_owned)
+    }
+
     /// The branch that is checked out, born or not; `None` when `HEAD` is detached.
     #[must_use]
     pub fn branch(&self) -> Option<&str> {

@@ -1,0 +1,95 @@
+//! Ways round, and what must not be in the way: one command to a line, in a checkout with a session, hooks and a config.
+
+use super::{Place, judge};
+use crate::policy::{Payload, Verdict};
+use std::fs;
+use std::path::Path;
+
+/// A checkout with a session, a hook, links and an alias.
+fn checkout() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("ws");
+    for (name, text) in [
+        ("biome.json", "{}"),
+        ("src/main.ts", ""),
+        ("src/my-state.json", "{}"),
+        (".eslintrc.json", "{}"),
+        (".git/HEAD", "ref: refs/heads/main\n"),
+        (".git/objects/info/x", ""),
+        (".git/refs/heads/x", ""),
+        (".git/config", "[alias]\n\tci = commit -n\n\tst = status\n\tsh = !git commit\n"),
+        (".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n"),
+        (".kontourai/flow-agents/s/state.json", "{}"),
+        (".kontourai/flow-agents/s/command-log.jsonl", ""),
+        (".claude/settings.json", "{}"),
+        (".kontourai/flow-agents/s/notes.md", ""),
+        ("delivery/.keep", ""),
+    ] {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    for (link, target) in [("ok.json", "biome.json"), ("hop", ".kontourai/flow-agents/s"), ("up", "src/..")] {
+        std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+    }
+    folder
+}
+
+fn decide(root: &Path, command: &str) -> Verdict {
+    let place = Place {
+        cwd: root.to_path_buf(),
+        home: Some("/home/u".to_owned()),
+        temporary: vec!["/tmp".into()],
+        ..Place::default()
+    };
+    let payload = serde_json::json!({"tool_name": "Bash", "tool_input": {"command": command}});
+    judge(Payload::parse(&payload.to_string()).as_ref(), &place, false)
+}
+
+/// The commands of a list that get another answer than `blocked`.
+fn wrong(commands: &str, blocked: bool) -> Vec<String> {
+    let folder = checkout();
+    let root = folder.path().join("ws");
+    let lines = commands.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
+    let lines = lines.map(|line| line.replace('␤', "\n"));
+    let answers = lines.map(|line| (decide(&root, &line), line));
+    let wrong = answers.filter(|(verdict, _)| (*verdict != Verdict::Allow) != blocked);
+    wrong.map(|(verdict, line)| format!("{line}   {verdict:?}")).collect()
+}
+
+#[test]
+fn ways_round_are_blocked() {
+    let wrong = wrong(include_str!("../../../tests/fixtures/policy/blocked.txt"), true);
+    assert!(wrong.is_empty(), "let through:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn ordinary_work_is_not_in_the_way() {
+    let wrong = wrong(include_str!("../../../tests/fixtures/policy/allowed.txt"), false);
+    assert!(wrong.is_empty(), "blocked:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_reason_says_what_it_is_about_and_never_to_switch_the_hook_off() {
+    let folder = checkout();
+    let root = folder.path().join("ws");
+    for (command, parts) in [
+        ("echo > .eslintrc.json", vec![".eslintrc.json", "linters", "Change the source"]),
+        ("rm .kontourai/flow-agents/s/state.json", vec!["state.json", "advance-state"]),
+        ("mv x delivery/trust.bundle", vec!["publish-delivery"]),
+        ("rm .kontourai/flow-agents/s/trust.bundle", vec!["record-gate-claim", "seal-checkpoint"]),
+        ("rm ~/.claude/settings.json", vec!["human maintainer"]),
+        ("git commit -anm x", vec!["git commit -anm", "verification hooks"]),
+        ("rm $D/.bashrc", vec!["could not be decided is $D"]),
+        ("f=$(ls biome.json); rm $f", vec!["could not be decided is $(…)"]),
+        ("git $X commit --no-$Y", vec!["could not be decided"]),
+    ] {
+        let Verdict::Block { reason } = decide(&root, command) else { panic!("{command}") };
+        assert!(
+            reason.starts_with("BLOCKED: ")
+                && reason.ends_with("Never disable this hook: it keeps what work is measured by.")
+        );
+        assert_eq!(reason.to_lowercase().matches("disable").count(), 1, "{reason}");
+        assert!(parts.iter().all(|part| reason.contains(part)), "{command}: {reason}");
+    }
+}

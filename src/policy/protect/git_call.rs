@@ -1,0 +1,380 @@
+//! What a call of git does: the hooks that it skips, the files that it names, the commands that it runs in turn.
+
+use super::What;
+use super::git::{self, Call, Skip};
+use super::walk::{Setting, Walk};
+use crate::policy::shell::{Bit, Field, Value, split};
+
+impl Walk<'_> {
+    /// `git`, with its arguments.
+    pub(super) fn git(&mut self, arguments: &[Field], setting: &Setting) {
+        self.git_at(arguments, setting, 0);
+    }
+
+    fn git_at(&mut self, arguments: &[Field], setting: &Setting, depth: usize) {
+        let call = Call::read(arguments);
+        let folder = call.folders.iter().fold(None, |before: Option<Field>, next| {
+            let absolute = next.bits.first() == Some(&Bit::Char('/'));
+            before.filter(|_| !absolute).map_or_else(
+                || Some(next.clone()),
+                |mut before| {
+                    before.bits.push(Bit::Char('/'));
+                    before.push(next);
+                    Some(before)
+                },
+            )
+        });
+        self.within(folder.as_ref(), |walk| walk.git_call(&call, setting, depth));
+    }
+
+    fn git_call(&mut self, call: &Call, setting: &Setting, depth: usize) {
+        let command = call.command();
+        let name = command.as_deref().unwrap_or_default();
+        for (key, value) in &call.configs {
+            self.git_config(key, value.as_ref(), name, call.arguments(), setting, depth);
+        }
+        self.git_variables(setting, name, call, depth);
+        let Some(command) = command else {
+            // The command itself is not known; or it is the next word, if this one is nothing, or an option.
+            if let Some(rest) = call.rest.get(1..).filter(|_| depth < 4) {
+                self.git_at(rest, setting, depth + 1);
+            }
+            if let Some(first) = call.rest.first().filter(|first| first.is_any()) {
+                let mentions = self.mentions();
+                let words: Vec<String> = call.arguments().iter().filter_map(Field::literal).collect();
+                let named = words.iter().any(|word| git::is_known(word));
+                let own = words.into_iter().find(|word| !named && git::looks_like_skip(word));
+                let short = own.or(mentions.short.filter(|_| mentions.hooked));
+                if let Some(option) = mentions.long.or(short) {
+                    self.find(What::Hooks, &option, "git".to_owned(), first.unknown.clone());
+                }
+            }
+            return;
+        };
+        match git::skips(&command, call.arguments()) {
+            Some(Skip::Sure(option)) => {
+                self.find(What::Hooks, &option, format!("git {command} {option}"), None)
+            }
+            Some(Skip::Perhaps(field)) if field.is_any() => {
+                let mentions = self.mentions();
+                let short = mentions.short.filter(|_| matches!(command.as_str(), "commit" | "am"));
+                if let Some(option) = mentions.long.or(short) {
+                    self.find(What::Hooks, &option, format!("git {command}"), field.unknown);
+                }
+            }
+            Some(Skip::Perhaps(field)) => {
+                let shown = format!("git {command} {}", field.shown());
+                self.find(What::Hooks, "an option", shown, field.unknown);
+            }
+            None => {}
+        }
+        if !git::is_known(&command) && depth < 4 {
+            self.git_alias(&command, call.arguments(), setting, depth);
+        }
+        self.git_files(&command, call.arguments(), setting);
+    }
+
+    /// A command that git does not have: an alias of it, if its configs say so.
+    fn git_alias(&mut self, name: &str, arguments: &[Field], setting: &Setting, depth: usize) {
+        let folders: Vec<_> = self.cwd.iter().flatten().cloned().collect();
+        let made = self
+            .aliases
+            .iter()
+            .filter(|(made, _)| *made == name.to_lowercase())
+            .map(|(_, text)| text.clone());
+        let kept = folders.iter().filter_map(|folder| self.place.git_alias(folder, name));
+        for text in made.chain(kept).collect::<Vec<_>>() {
+            self.aliased(&text, arguments, setting, depth);
+        }
+    }
+
+    /// What an alias runs.
+    fn aliased(&mut self, text: &str, arguments: &[Field], setting: &Setting, depth: usize) {
+        match text.strip_prefix('!') {
+            Some(shell) => {
+                let mut field = Field::of(shell);
+                for argument in arguments {
+                    field.bits.push(Bit::Char(' '));
+                    field.push(argument);
+                }
+                self.field_text(&field);
+            }
+            None => {
+                let mut words = split(text);
+                words.extend(arguments.iter().cloned());
+                self.git_at(&words, setting, depth + 1);
+            }
+        }
+    }
+
+    /// A config for one run of git.
+    fn git_config(
+        &mut self,
+        key: &Field,
+        value: Option<&Field>,
+        command: &str,
+        arguments: &[Field],
+        setting: &Setting,
+        depth: usize,
+    ) {
+        if git::moves_hooks(key) && git::may_run_hooks(command) {
+            return self.find(What::Hooks, &key.shown(), format!("git with {}", key.shown()), None);
+        }
+        let Some(key) = key.literal() else { return };
+        let Some(value) = value else { return };
+        let lower = key.to_lowercase();
+        if let Some(alias) = lower.strip_prefix("alias.") {
+            let given = if alias == command.to_lowercase() { arguments } else { &[] };
+            match value.literal() {
+                Some(text) if depth < 4 => self.aliased(&text, given, setting, depth),
+                _ => self.mentioned(value, "an alias for"),
+            }
+        } else if git::is_command(&key) {
+            self.field_text(value);
+        }
+    }
+
+    /// Variables that git reads, and those of tools that manage hooks.
+    fn git_variables(&mut self, setting: &Setting, command: &str, call: &Call, depth: usize) {
+        if !git::may_run_hooks(command) {
+            return;
+        }
+        for (name, value) in &setting.variables {
+            let text = single(value);
+            let literal = text.as_ref().and_then(Field::literal);
+            let shown = format!("{name}={}", text.as_ref().map(Field::shown).unwrap_or_default());
+            if let Some(off) = self.rules.section("skips").filter(|skips| skips.knows(name)) {
+                let any = off.list(name).next().is_none();
+                let skips = literal
+                    .as_ref()
+                    .is_none_or(|value| if any { !value.is_empty() } else { off.has(name, value) });
+                if skips {
+                    self.find(What::Hooks, &shown, format!("{name} for git {command}"), None);
+                }
+            }
+            if name.starts_with("GIT_CONFIG_KEY_") {
+                let number = name.trim_start_matches("GIT_CONFIG_KEY_");
+                let mut values = setting
+                    .variables
+                    .iter()
+                    .filter(|(other, _)| other.strip_prefix("GIT_CONFIG_VALUE_") == Some(number));
+                let value = values.next_back().and_then(|(_, value)| single(value));
+                let key = text.unwrap_or_else(|| Field::any(name));
+                self.git_config(&key, value.as_ref(), command, call.arguments(), setting, depth);
+            } else if name == "GIT_CONFIG_PARAMETERS" {
+                let lower = literal.map(|text| text.to_lowercase());
+                if lower.is_none_or(|text| {
+                    text.contains("hookspath") || text.contains("include") || text.contains("alias.")
+                }) {
+                    self.find(What::Hooks, &shown, format!("{name} for git {command}"), None);
+                }
+            } else if matches!(
+                name.as_str(),
+                "GIT_CONFIG_GLOBAL"
+                    | "GIT_CONFIG_SYSTEM"
+                    | "GIT_CONFIG"
+                    | "GIT_EXEC_PATH"
+                    | "HOME"
+                    | "XDG_CONFIG_HOME"
+            ) {
+                self.find(
+                    What::Hooks,
+                    &shown,
+                    format!("{name} for git {command}"),
+                    Some("which configs git then reads".to_owned()),
+                );
+            } else if matches!(
+                name.as_str(),
+                "GIT_EDITOR"
+                    | "GIT_SEQUENCE_EDITOR"
+                    | "EDITOR"
+                    | "VISUAL"
+                    | "GIT_PAGER"
+                    | "PAGER"
+                    | "GIT_SSH_COMMAND"
+                    | "GIT_EXTERNAL_DIFF"
+                    | "GIT_ASKPASS"
+            ) {
+                text.iter().for_each(|text| self.field_text(text));
+            }
+        }
+    }
+
+    /// What a command of git writes by name, and what it runs.
+    fn git_files(&mut self, command: &str, arguments: &[Field], setting: &Setting) {
+        let words: Vec<String> = arguments.iter().map(|field| field.literal().unwrap_or_default()).collect();
+        let has = |option: &str| words.iter().any(|word| word == option);
+        let how = format!("git {command} of");
+        match command {
+            "config" => self.git_config_command(arguments, &words, setting),
+            "rm" if has("--cached") => {}
+            "restore" if (has("--staged") || has("-S")) && !has("--worktree") && !has("-W") => {}
+            "checkout" | "restore" | "rm" | "mv" | "checkout-index" => {
+                for field in arguments.iter().filter(|field| !git::starts(field, "-")) {
+                    let plain = ["./", ":/", ":(top)", ":(icase)", ":(literal)", ":(glob)"]
+                        .into_iter()
+                        .find(|magic| git::starts(field, magic));
+                    let field =
+                        plain.map_or_else(|| field.clone(), |magic| field.after(magic.chars().count()));
+                    self.write(&globs(&field), &how);
+                    if matches!(command, "rm" | "mv") {
+                        self.whole(&field, &how);
+                    }
+                }
+            }
+            "apply" | "am" => setting.input.iter().for_each(|field| self.patch(&field.shown())),
+            "clean" => self.git_clean(arguments, &words),
+            "submodule" | "bisect" => {
+                let at = words.iter().position(|word| matches!(word.as_str(), "foreach" | "run"));
+                let list = at.and_then(|at| arguments.get(at + 1..)).unwrap_or_default();
+                let list: Vec<Field> =
+                    list.iter().skip_while(|field| git::starts(field, "-")).cloned().collect();
+                match list.as_slice() {
+                    [text] => self.field_text(text),
+                    list => self.apart(|walk| walk.command(list, setting)),
+                }
+            }
+            "rebase" | "filter-branch" | "difftool" | "mergetool" => {
+                for (at, field) in arguments.iter().enumerate() {
+                    let word = words.get(at).map(String::as_str).unwrap_or_default();
+                    let joined = ["--exec=", "--extcmd=", "-x"]
+                        .into_iter()
+                        .find(|option| git::starts(field, option) && word != *option);
+                    if matches!(word, "-x" | "--exec" | "--extcmd")
+                        || (word.starts_with("--") && word.ends_with("-filter"))
+                    {
+                        arguments.get(at + 1).into_iter().for_each(|text| self.field_text(text));
+                    } else if let Some(option) = joined {
+                        self.field_text(&field.after(option.len()));
+                    }
+                }
+            }
+            "for-each-repo" => {
+                let list: Vec<Field> =
+                    arguments.iter().skip_while(|field| git::starts(field, "-")).cloned().collect();
+                self.git(&list, setting);
+            }
+            _ => {}
+        }
+        let outputs = arguments.iter().enumerate().filter(|(_, field)| git::starts(field, "--output"));
+        for (at, field) in outputs.collect::<Vec<_>>() {
+            let value = if git::starts(field, "--output=") {
+                Some(field.after("--output=".len()))
+            } else {
+                arguments.get(at + 1).cloned()
+            };
+            value.iter().for_each(|value| self.write(value, &how));
+        }
+        if matches!(command, "archive" | "bundle") {
+            let at = words.iter().position(|word| matches!(word.as_str(), "-o" | "create"));
+            at.and_then(|at| arguments.get(at + 1)).into_iter().for_each(|file| self.write(file, &how));
+        }
+    }
+
+    /// `git config`
+    fn git_config_command(&mut self, arguments: &[Field], words: &[String], setting: &Setting) {
+        let at = words.iter().position(|word| matches!(word.as_str(), "-f" | "--file" | "--blob"));
+        let file = at.and_then(|at| arguments.get(at + 1)).cloned();
+        let file = file.or_else(|| {
+            arguments
+                .iter()
+                .find(|field| git::starts(field, "--file="))
+                .map(|field| field.after("--file=".len()))
+        });
+        let mut skip = false;
+        let operands: Vec<&Field> = arguments
+            .iter()
+            .zip(words)
+            .filter_map(|(field, word)| {
+                let passed = std::mem::replace(
+                    &mut skip,
+                    matches!(
+                        word.as_str(),
+                        "-f" | "--file" | "--blob" | "--type" | "--default" | "--comment" | "--value"
+                    ),
+                );
+                (!passed && !git::starts(field, "-")).then_some(field)
+            })
+            .collect();
+        let first = operands.first().and_then(|field| field.literal()).unwrap_or_default();
+        let reads = words.iter().any(|word| {
+            word.starts_with("--get")
+                || matches!(word.as_str(), "-l" | "--list" | "--name-only" | "--show-origin")
+        }) || matches!(first.as_str(), "get" | "list" | "get-color" | "get-urlmatch");
+        if reads {
+            return;
+        }
+        let changes = words.iter().any(|word| {
+            ["--unset", "--add", "--replace", "--remove", "--rename"]
+                .iter()
+                .any(|option| word.starts_with(option))
+        }) || matches!(first.as_str(), "set" | "unset" | "remove-section" | "rename-section");
+        let worded = matches!(first.as_str(), "set" | "unset" | "remove-section" | "rename-section" | "edit");
+        let rest = operands.get(usize::from(worded)..).unwrap_or_default();
+        if !changes && rest.len() < 2 {
+            return;
+        }
+        file.iter().for_each(|file| self.write(file, "git config in"));
+        let Some((key, values)) = rest.split_first() else { return };
+        let section = words.iter().any(|word| word.contains("-section"))
+            && key.literal().is_some_and(|key| key.to_lowercase() == "core");
+        if section || git::moves_hooks(key) {
+            return self.find(
+                What::Hooks,
+                &key.shown(),
+                format!("git config {}", key.shown()),
+                key.unknown.clone(),
+            );
+        }
+        let alias = key.literal().is_some_and(|key| key.to_lowercase().starts_with("alias."));
+        match values.first().and_then(|value| value.literal()) {
+            Some(text) if alias => {
+                let name = key.literal().unwrap_or_default().to_lowercase();
+                self.aliased(&text, &[], setting, 1);
+                self.aliases.push((name.trim_start_matches("alias.").to_owned(), text));
+            }
+            Some(text) if key.literal().is_some_and(|key| git::is_command(&key)) => {
+                self.field_text(&Field::of(&text))
+            }
+            _ => {}
+        }
+    }
+
+    /// `git clean`, which takes what is not tracked, and with `-x` what is ignored: the state of sessions.
+    fn git_clean(&mut self, arguments: &[Field], words: &[String]) {
+        let short = |c: char| {
+            words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(c))
+        };
+        let long =
+            |option: &str| words.iter().any(|word| word.len() > 3 && option.starts_with(word.as_str()));
+        let dry = short('n') || long("--dry-run");
+        if dry || !(short('f') || long("--force")) || !(short('x') || short('X')) {
+            return;
+        }
+        let paths: Vec<&Field> = arguments.iter().filter(|field| !git::starts(field, "-")).collect();
+        if paths.is_empty() {
+            for folder in [".kontourai/flow-agents", ".flow-agents"] {
+                let there = self.cwd.iter().flatten().any(|base| self.place.is_folder(&base.join(folder)));
+                if there {
+                    self.whole(&Field::of(folder), "git clean of");
+                }
+            }
+        }
+        paths.into_iter().for_each(|path| self.whole(path, "git clean of"));
+    }
+}
+
+/// The one field that a value is.
+fn single(value: &Value) -> Option<Field> {
+    value.as_ref().map(|fields| fields.first().cloned().unwrap_or_default())
+}
+
+/// A path that git itself expands.
+pub(super) fn globs(field: &Field) -> Field {
+    let bits = field.bits.iter().map(|bit| match bit {
+        Bit::Char('*') => Bit::Star,
+        Bit::Char('?') => Bit::One,
+        bit => *bit,
+    });
+    Field { bits: bits.collect(), unknown: field.unknown.clone() }
+}

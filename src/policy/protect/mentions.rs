@@ -1,0 +1,156 @@
+//! What a shell text speaks of, wherever it goes: for what cannot be decided otherwise.
+//!
+//! `rm "$F"` may remove anything. It is suspicious where the same text has a word that is a protected file's name, and
+//! `git commit $F` where it has one that is an option which skips hooks.
+
+use super::git;
+use crate::policy::rules::Entry;
+use crate::policy::shell::{Bit, Cell, Field, Fill, Join, Redirect, Script, Step, Word};
+
+/// Commands that use `-n` for something else.
+const OTHER_N: &[&str] = &[
+    "sed",
+    "grep",
+    "head",
+    "tail",
+    "echo",
+    "sort",
+    "xargs",
+    "awk",
+    "perl",
+    "read",
+    "nl",
+    "cat",
+    "test",
+    "[",
+    "git",
+    "ssh",
+    "kubectl",
+    "make",
+    "ls",
+    "nice",
+    "rg",
+    "journalctl",
+    "docker",
+    "watch",
+    "diff",
+    "pytest",
+    "npm",
+    "sudo",
+];
+
+/// Options whose value is text for people.
+const MESSAGES: &[&str] =
+    &["-m", "--message", "-b", "--body", "-t", "--title", "--notes", "--description", "-d"];
+
+/// What protects the file that a word may name.
+type Protects<'a> = &'a dyn Fn(&Field) -> Option<Entry<'static>>;
+
+/// What was found.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Mentions {
+    /// A protected file.
+    pub(super) path: Option<(String, Entry<'static>)>,
+    /// `--no-verify`, or a beginning of it.
+    pub(super) long: Option<String>,
+    /// `-n`, alone or with others.
+    pub(super) short: Option<String>,
+    /// `commit` or another command with hooks.
+    pub(super) hooked: bool,
+}
+
+impl Mentions {
+    /// Adds what `script` mentions.
+    pub(super) fn gather(&mut self, script: &Script, protects: Protects<'_>) {
+        for step in &script.steps {
+            match step {
+                Step::Run(command) => {
+                    let name = command.words.first().and_then(Word::literal).unwrap_or_default();
+                    let name = name.rsplit('/').next().unwrap_or_default();
+                    let prints = matches!(name, "echo" | "printf" | "print" | "set" | "read" | "");
+                    let talks = matches!(name, "git" | "gh" | "glab" | "hub" | "jj" | "tea");
+                    let mut passed = false;
+                    for word in command.words.iter().skip(1) {
+                        let text = word.literal().unwrap_or_default();
+                        if !std::mem::replace(&mut passed, talks && MESSAGES.contains(&text.as_str())) {
+                            self.word(word, prints, !OTHER_N.contains(&name), protects);
+                        }
+                    }
+                    let assigned = command.assigns.iter().flat_map(|assign| &assign.values);
+                    assigned.for_each(|word| self.word(word, true, true, protects));
+                    for redirect in &command.redirects {
+                        match redirect {
+                            Redirect::Text(word) => self.word(word, true, true, protects),
+                            Redirect::Here(body) if name != "cat" || command.join == Join::Pipe => {
+                                script
+                                    .bodies
+                                    .get(*body)
+                                    .into_iter()
+                                    .for_each(|word| self.word(word, true, true, protects));
+                            }
+                            Redirect::Write(word) | Redirect::Read(word) => self.holes(word, protects),
+                            Redirect::Here(_) => {}
+                        }
+                    }
+                }
+                Step::For(_, words) => {
+                    words.iter().flatten().for_each(|word| self.word(word, true, true, protects))
+                }
+                Step::Look(word) => self.holes(word, protects),
+                Step::Open | Step::Close => {}
+            }
+        }
+    }
+
+    fn word(&mut self, word: &Word, split: bool, short: bool, protects: Protects<'_>) {
+        self.holes(word, protects);
+        let mut field = Field::default();
+        for cell in &word.cells {
+            field.bits.push(match cell {
+                // What is a glob once it is used need not be one here.
+                Cell::Bare('*') | Cell::Quoted('*') => Bit::Star,
+                Cell::Bare('?') | Cell::Quoted('?') => Bit::One,
+                Cell::Bare(c) | Cell::Quoted(c) => Bit::Char(*c),
+                Cell::Hole(_) => Bit::Any,
+            });
+        }
+        let parts = if split { field.words() } else { vec![field] };
+        parts.iter().filter(|part| !part.bits.is_empty()).for_each(|part| self.part(part, short, protects));
+    }
+
+    fn part(&mut self, part: &Field, short: bool, protects: Protects<'_>) {
+        let text = part.literal().unwrap_or_default();
+        if text.starts_with('-') {
+            let skips = git::looks_like_skip(&text);
+            let slot = if text.starts_with("--") { &mut self.long } else { &mut self.short };
+            if skips && slot.is_none() && (short || text.starts_with("--")) {
+                *slot = Some(text);
+            }
+            return;
+        }
+        self.hooked |= matches!(text.as_str(), "commit" | "am" | "push" | "merge" | "rebase" | "pull");
+        if self.path.is_none() && !part.is_any() {
+            let bare = Field {
+                bits: part.bits.iter().filter(|bit| **bit != Bit::Char('\\')).copied().collect(),
+                unknown: None,
+            };
+            let entry = protects(part).or_else(|| protects(&bare));
+            self.path = entry.map(|entry| (part.shown(), entry));
+        }
+    }
+
+    fn holes(&mut self, word: &Word, protects: Protects<'_>) {
+        for cell in &word.cells {
+            let Cell::Hole(hole) = cell else { continue };
+            match &hole.fill {
+                Fill::Output(script) | Fill::Pipe(script) | Fill::Number(script) => {
+                    self.gather(script, protects)
+                }
+                Fill::Default(_, word) | Fill::Alternate(word) | Fill::Operation(_, word) => {
+                    self.word(word, true, true, protects)
+                }
+                Fill::Parameter(_) => {}
+            }
+        }
+    }
+}

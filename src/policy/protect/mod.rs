@@ -1,0 +1,192 @@
+//! `config-protection`: what an agent is held to is not the agent's to change.
+//!
+//! A call is blocked when it writes, removes or replaces a protected file (configs of linters, profiles, hooks, the state
+//! and the evidence of sessions), or when it makes git skip its hooks. What a command does decides, not what it looks like.
+//!
+//! 1. A payload that was cut off is blocked: what it would do is in the part that is missing.
+//! 2. A payload that is no JSON is allowed: no host runs it.
+//! 3. What cannot be decided is blocked only if the call itself speaks of a protected thing, and the reason says what it was.
+//! 4. What a program does by itself (a script, `make`, a formatter, a checkout of another commit) is not looked into.
+
+mod code;
+mod commands;
+mod folders;
+mod git;
+mod git_call;
+mod guard;
+mod languages;
+mod mentions;
+mod patch;
+mod place;
+mod reach;
+mod walk;
+mod wrappers;
+mod writers;
+
+pub use place::Place;
+
+use super::Verdict;
+use super::payload::{Named, Payload, Run};
+use super::rules::Entry;
+use super::shell::Field;
+use guard::Guard;
+use std::path::PathBuf;
+use walk::{Setting, Walk};
+
+/// The policy's name, which is its hook id.
+pub const ID: &str = "config-protection";
+
+/// Why a call is blocked.
+#[derive(Debug)]
+struct Finding {
+    what: What,
+    /// How it is done: `rm on`, `a redirect to`; for hooks the option.
+    how: String,
+    /// The path or the command.
+    shown: String,
+    /// What could not be decided.
+    unknown: Option<String>,
+}
+
+/// What a call would do.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    /// Change a protected file.
+    File(Entry<'static>),
+    /// Skip the hooks of git.
+    Hooks,
+    /// Something that is nested too deeply, or too long, to be read.
+    Deep,
+}
+
+/// Decides on a call. `payload` is `None` where standard input was no JSON; `truncated`: it was cut off.
+///
+/// ```
+/// use tally::policy::protect::{Place, judge};
+/// use tally::policy::{Payload, Verdict};
+/// let call = |text| judge(Payload::parse(text).as_ref(), &Place::default(), false);
+/// assert_eq!(call(r#"{"tool_name":"Write","tool_input":{"file_path":"src/main.rs"}}"#), Verdict::Allow);
+/// assert_ne!(call(r#"{"tool_name":"Bash","tool_input":{"command":"git commit -anm fix"}}"#), Verdict::Allow);
+/// ```
+#[must_use]
+pub fn judge(payload: Option<&Payload>, place: &Place, truncated: bool) -> Verdict {
+    if truncated {
+        let reason = "BLOCKED: the hook's input was cut off, so what the call would do is not known. Make it smaller: write large \
+            content in several steps.";
+        return Verdict::Block { reason: reason.to_owned() };
+    }
+    match payload.and_then(|payload| look(payload, place)) {
+        Some(finding) => Verdict::Block { reason: finding.reason() },
+        None => Verdict::Allow,
+    }
+}
+
+/// What is wrong with a call.
+fn look(payload: &Payload, place: &Place) -> Option<Finding> {
+    let mut place = place.clone();
+    if let Some(cwd) = payload.cwd() {
+        place.cwd = PathBuf::from(cwd);
+    }
+    let guard = Guard::new();
+    if !payload.only_reads() {
+        let found = payload.names().iter().find_map(|named| match named {
+            Named::Path(path) => file(path, &place, &guard),
+            Named::Patch(text) => patch::paths(text).iter().find_map(|path| file(path, &place, &guard)),
+        });
+        if found.is_some() {
+            return found;
+        }
+    }
+    if let Some(folder) = payload.folder() {
+        place.cwd.push(folder);
+    }
+    for run in payload.runs() {
+        let mut walk = Walk::new(&place, &guard);
+        payload
+            .variables()
+            .into_iter()
+            .for_each(|(name, value)| walk.export(&name, Some(vec![Field::of(&value)])));
+        match &run {
+            Run::Shell(text) => walk.text(text),
+            Run::Arguments(list) => walk
+                .command(&list.iter().map(|text| Field::of(text)).collect::<Vec<_>>(), &Setting::default()),
+            Run::Code(text) => walk.code("", text),
+        }
+        if walk.found.is_some() {
+            return walk.found;
+        }
+    }
+    None
+}
+
+/// What is wrong with writing the file that a tool names.
+fn file(path: &str, place: &Place, guard: &Guard) -> Option<Finding> {
+    let path = uri(path).unwrap_or_else(|| path.to_owned());
+    let path = match (path.strip_prefix("~/"), &place.home) {
+        (Some(below), Some(home)) => format!("{home}/{below}"),
+        (Some(below), None) => below.to_owned(),
+        (None, _) => path,
+    };
+    let spellings = [path.clone(), path.replace('\\', "/")];
+    let found = spellings
+        .iter()
+        .flat_map(|path| place.readings(path, &place.cwd, &[]))
+        .find_map(|path| guard.find(&path))?;
+    Some(Finding { what: What::File(found), how: "a change of".to_owned(), shown: path, unknown: None })
+}
+
+/// The path of a `file:` URI.
+fn uri(text: &str) -> Option<String> {
+    let path = text.strip_prefix("file:")?;
+    let path = path.strip_prefix("//localhost").or_else(|| path.strip_prefix("//")).unwrap_or(path);
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend_from_slice(before.as_bytes());
+        match after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(b'%');
+                rest = after;
+            }
+        }
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl Finding {
+    fn reason(&self) -> String {
+        let unknown = self.unknown.as_ref().map(|unknown| {
+            format!(" What could not be decided is {unknown}: spell it out, if it is harmless.")
+        });
+        let unknown = unknown.unwrap_or_default();
+        match self.what {
+            What::File(entry) => format!(
+                "BLOCKED: {} {} is not allowed. It is {}. {}{unknown} Never disable this hook: it keeps what work is measured by.",
+                self.how,
+                self.shown,
+                entry.text("what"),
+                entry.text("instead"),
+            ),
+            What::Hooks => format!(
+                "BLOCKED: `{}` would bypass git's verification hooks ({}). Fix what the hook finds, and leave the \
+                 option away.{unknown} Never disable this hook: it keeps what work is measured by.",
+                self.shown, self.how,
+            ),
+            What::Deep => "BLOCKED: the command is nested so deeply, or is so long, that what it does could not be decided. Run it in \
+                parts. Never disable this hook: it keeps what work is measured by."
+                .to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
