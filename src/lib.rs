@@ -27,6 +27,7 @@ pub mod hook;
 pub mod hosts;
 pub mod journal;
 pub mod liveness;
+pub mod policy;
 pub mod pricing;
 pub mod relay;
 pub mod report;
