@@ -13,6 +13,7 @@ mod liveness;
 mod pricing;
 mod project;
 mod relay;
+mod run_hook;
 mod uninstall;
 mod usage;
 
@@ -54,6 +55,8 @@ enum Command {
     Demo(demo::Args),
     /// Look after the records on their way to the Console.
     Relay(relay::RelayArgs),
+    /// Run one policy, as hooks are wired to `run-hook.js`; exits 2 where it blocks.
+    RunHook(run_hook::Args),
     /// Set up: hooks of hosts, and a Console if you want one; then verify it.
     Init(init::Args),
     /// Take a set-up back: every file as it was before.
@@ -114,6 +117,11 @@ pub fn main() -> ExitCode {
         hook::run(&env, args.get(2..).unwrap_or_default(), &cwd);
         return ExitCode::SUCCESS;
     }
+    if args.get(1).is_some_and(|verb| verb == "run-hook")
+        && !args.iter().any(|arg| arg == "--help" || arg == "-h")
+    {
+        return ExitCode::from(run_hook::run(&env, args.get(2..).unwrap_or_default(), &cwd));
+    }
     if args.get(1).is_some_and(|verb| verb == "__generate") {
         return ExitCode::from(generate(&mut io::stdout()));
     }
@@ -147,7 +155,7 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
     let colour = io::stdout().is_terminal() && env.get(&vars::NO_COLOR).is_none();
     let mut context = Context { env, cwd, out: &mut out, err: &mut err, width, watched, colour };
     let done = match command {
-        Command::Hook(_) => Ok(0),
+        Command::Hook(_) | Command::RunHook(_) => Ok(0),
         Command::Economics(args) => economics::run(args, &mut context),
         Command::Liveness(args) => liveness::run(&args, &mut context),
         Command::Usage(args) => usage::run(&args, &mut context),
