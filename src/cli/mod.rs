@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 refused, failed or unhealthy, 2 usage, 3 claim not free. `tally hook` is different: always 0.
 
+mod conformance;
 mod demo;
 mod doctor;
 mod economics;
@@ -57,6 +58,8 @@ enum Command {
     Relay(relay::RelayArgs),
     /// Run one policy, as hooks are wired to `run-hook.js`; exits 2 where it blocks.
     RunHook(run_hook::Args),
+    /// Say how far an engine or an adapter satisfies the hook contract 1.0.
+    Conformance(conformance::Args),
     /// Set up: hooks of hosts, and a Console if you want one; then verify it.
     Init(init::Args),
     /// Take a set-up back: every file as it was before.
@@ -122,6 +125,9 @@ pub fn main() -> ExitCode {
     {
         return ExitCode::from(run_hook::run(&env, args.get(2..).unwrap_or_default(), &cwd));
     }
+    if args.get(1..) == Some(&["conformance".into(), "adapter".into()]) {
+        return ExitCode::from(conformance::adapt(&env, &cwd));
+    }
     if args.get(1).is_some_and(|verb| verb == "__generate") {
         return ExitCode::from(generate(&mut io::stdout()));
     }
@@ -160,6 +166,7 @@ fn dispatch(command: Command, env: &Env, cwd: &Path) -> u8 {
         Command::Liveness(args) => liveness::run(&args, &mut context),
         Command::Usage(args) => usage::run(&args, &mut context),
         Command::Hosts(args) => hosts::run(&args, &mut context),
+        Command::Conformance(args) => conformance::run(&args, &mut context),
         Command::Demo(args) => demo::run(&args, &mut context),
         Command::Init(args) => init::run(&args, &mut context),
         Command::Uninstall(args) => uninstall::run(&args, &mut context),

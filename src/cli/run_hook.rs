@@ -30,7 +30,7 @@ pub(super) struct Args {
 }
 
 /// Input beyond this is not read; all beyond the contract's first mebi of UTF-16 units only passes through.
-const MAX_INPUT: u64 = 64 << 20;
+pub(super) const MAX_INPUT: u64 = 64 << 20;
 
 /// Serves one call, and returns its exit code.
 pub(super) fn run(env: &Env, args: &[OsString], cwd: &Path) -> u8 {

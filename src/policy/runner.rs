@@ -111,8 +111,12 @@ impl Call<'_> {
 /// The event that a payload of the contract names.
 #[must_use]
 pub fn event(payload: Option<&Payload>) -> Kind {
-    let name =
-        payload.and_then(|payload| payload.root().get("hook_event_name")?.as_str()).unwrap_or_default();
+    event_named(payload.and_then(|payload| payload.root().get("hook_event_name")?.as_str()).unwrap_or_default())
+}
+
+/// The event of that name in the contract.
+#[must_use]
+pub fn event_named(name: &str) -> Kind {
     match name {
         "SessionStart" => Kind::AgentSpawn,
         "UserPromptSubmit" => Kind::UserPromptSubmit,
