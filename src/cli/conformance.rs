@@ -4,7 +4,9 @@ use super::failure::Failure;
 use super::{Context, run_hook};
 use crate::hosts::Kind;
 use crate::journal::bounded;
-use crate::policy::conformance::{Bench, Fixture, Level, Subject, Summary, Verdict, declaration, shipped, shipped_text};
+use crate::policy::conformance::{
+    Bench, Fixture, Level, Subject, Summary, Verdict, declaration, shipped, shipped_text,
+};
 use crate::policy::runner::{self, CONTRACT};
 use crate::policy::{Outcome, Policy, Stdout};
 use crate::settings::env::Env;
@@ -87,8 +89,9 @@ fn declare(host: &str, context: &mut Context<'_>) -> Result<u8, Failure> {
     let summary = Summary::of(&run);
     let date = clock::rfc3339(clock::now_ms()).unwrap_or_default();
     let date = date.get(..10).unwrap_or("unknown");
-    let text = declaration(host, &summary, (passed(&run), run.len()), date)
-        .ok_or_else(|| Failure::Usage(format!("there is no profile of the host {host:?}; see tally hosts list")))?;
+    let text = declaration(host, &summary, (passed(&run), run.len()), date).ok_or_else(|| {
+        Failure::Usage(format!("there is no profile of the host {host:?}; see tally hosts list"))
+    })?;
     write!(context.out, "{text}")?;
     Ok(0)
 }
@@ -97,15 +100,16 @@ fn test(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
     let program = program()?;
     let (subject, mode) = match &args.adapter_cmd {
         _ if args.own => (Subject::Engine(&program), "this engine".to_owned()),
-        Some(command) if !command.trim().is_empty() => (Subject::Adapter(command), format!("adapter: {command}")),
+        Some(command) if !command.trim().is_empty() => {
+            (Subject::Adapter(command), format!("adapter: {command}"))
+        }
         _ => return Err(Failure::Usage("say what to test: --self, or --adapter-cmd CMD".to_owned())),
     };
     let target = match &args.level {
         None if args.own => Level::L2,
         None => Level::L0,
-        Some(name) => {
-            Level::parse(name).ok_or_else(|| Failure::Usage(format!("there is no level {name:?}: L0, L1, L2")))?
-        }
+        Some(name) => Level::parse(name)
+            .ok_or_else(|| Failure::Usage(format!("there is no level {name:?}: L0, L1, L2")))?,
     };
     let (fixtures, from) = match &args.fixtures {
         None => (shipped(), "as shipped".to_owned()),
@@ -114,7 +118,11 @@ fn test(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure> {
     let fixtures = usable(fixtures)?;
     if !args.json {
         let count = fixtures.len();
-        writeln!(context.out, "Conformance to the hook contract {CONTRACT}: {mode}, target {}", target.as_str())?;
+        writeln!(
+            context.out,
+            "Conformance to the hook contract {CONTRACT}: {mode}, target {}",
+            target.as_str()
+        )?;
         writeln!(context.out, "{count} fixtures, {from}\n")?;
     }
     let run = all(subject, fixtures, context)?;
@@ -175,7 +183,13 @@ fn print(verbose: bool, run: &Run, context: &mut Context<'_>) -> io::Result<()> 
     Ok(())
 }
 
-fn print_summary(mode: &str, target: Level, run: &Run, summary: &Summary, context: &mut Context<'_>) -> io::Result<()> {
+fn print_summary(
+    mode: &str,
+    target: Level,
+    run: &Run,
+    summary: &Summary,
+    context: &mut Context<'_>,
+) -> io::Result<()> {
     writeln!(context.out)?;
     for tally in &summary.levels {
         let (word, level) = (if tally.passes() { "PASS" } else { "FAIL" }, tally.level.as_str());
@@ -198,7 +212,13 @@ fn print_summary(mode: &str, target: Level, run: &Run, summary: &Summary, contex
     writeln!(context.out, "{verdict}")
 }
 
-fn print_json(mode: &str, target: Level, run: &Run, summary: &Summary, context: &mut Context<'_>) -> io::Result<()> {
+fn print_json(
+    mode: &str,
+    target: Level,
+    run: &Run,
+    summary: &Summary,
+    context: &mut Context<'_>,
+) -> io::Result<()> {
     let fixtures: Vec<_> = run
         .iter()
         .map(|(fixture, verdict)| {

@@ -1,6 +1,8 @@
 //! The command line: the only room that prints, prompts or exits.
 //!
-//! Exit codes: 0 done, 1 refused, failed or unhealthy, 2 usage, 3 claim not free. `tally hook` is different: always 0.
+//! Exit codes: 0 done, 1 refused, failed or unhealthy, 2 usage, 3 claim not free. `tally hook` is different: always
+//! 0, but 2 where a policy refuses something to Kiro; `tally run-hook` and `tally conformance adapter` answer as the contract
+//! has it.
 
 mod conformance;
 mod demo;
@@ -38,7 +40,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve one hook call of a host: its hook JSON on standard input; always exits 0.
+    /// Serve one hook call of a host: its hook JSON on standard input; exits 0.
     Hook(hook::Args),
     /// Record and show the economics of runs.
     Economics(economics::Args),
@@ -117,8 +119,7 @@ pub fn main() -> ExitCode {
     if args.get(1).is_some_and(|verb| verb == "hook")
         && !args.iter().any(|arg| arg == "--help" || arg == "-h")
     {
-        hook::run(&env, args.get(2..).unwrap_or_default(), &cwd);
-        return ExitCode::SUCCESS;
+        return ExitCode::from(hook::run(&env, args.get(2..).unwrap_or_default(), &cwd));
     }
     if args.get(1).is_some_and(|verb| verb == "run-hook")
         && !args.iter().any(|arg| arg == "--help" || arg == "-h")

@@ -80,6 +80,7 @@ pub(super) fn with_call(
         payload: payload.as_ref(),
         truncated: read.truncated || cut_before,
         blocks: false,
+        patience: None,
         now_ms: clock::now_ms(),
     })
 }

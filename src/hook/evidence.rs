@@ -1,5 +1,6 @@
 //! What a tool call came to, and its record beside the sidecars of the task that the session is bound to (contract I).
 
+use super::policies::Switches;
 use super::records::Call;
 use super::transcript;
 use crate::attribution::sidecar;
@@ -8,7 +9,10 @@ use crate::evidence::outcome::{Observed, Outcome};
 use crate::evidence::{codex, outcome};
 use crate::hosts::Field;
 use crate::liveness::actor::{self, Session, sanitize_segment};
+use crate::policy::capture;
+use crate::policy::session::Site;
 use crate::settings::Settings;
+use std::path::Path;
 
 /// What the call came to. Codex tells an exit code in words, or in its rollout.
 pub(super) fn observe(call: &Call<'_>) -> Observed {
@@ -29,13 +33,20 @@ pub(super) fn keep(
     now_ms: i64,
 ) -> Result<(), Refused> {
     let Some(command) = command_log::command(call.event.payload) else { return Ok(()) };
+    let session = call.event.text(Field::Session).map(|id| Session { host: call.event.host(), id });
+    if Switches::of(call.env, settings.policies).any() {
+        // The log that the Stop gate will read.
+        let site = Site::of(call.cwd.and_then(Path::to_str), call.home);
+        let actor = actor::resolve(call.env, session).actor.map(|actor| actor.name);
+        let folder = site.session(actor.as_deref()).filter(|_| !site.places.is_empty());
+        return folder.map_or(Ok(()), |folder| capture::keep(&folder, command, observed, now_ms));
+    }
     let bases = settings.workspace.sidecar_bases();
     if !bases.iter().any(|base| sidecar::may_have_task(base)) {
         return Ok(());
     }
-    let session = call.event.text(Field::Session).map(|id| Session { host: call.event.host(), id });
     let actor = actor::resolve(call.env, session).actor.map(|actor| sanitize_segment(&actor.name));
     let lookup = sidecar::Lookup { bases: &bases, actor: actor.as_deref(), ..sidecar::Lookup::default() };
     let Some(folder) = sidecar::active_folder(&lookup) else { return Ok(()) };
-    command_log::append(&folder, command, observed, now_ms).map(drop)
+    capture::keep(&folder, command, observed, now_ms)
 }

@@ -1,5 +1,6 @@
 //! What a host calls: its hook JSON in, records out, and never an answer that depends on how we fare (DESIGN §4, G1).
-//! The one answer is context: a conflict of claims, told where the host can take it ([`reply`]).
+//! What is answered is context, a conflict of claims for one, told where the host can take it ([`reply`]), and where policies
+//! are on what they refuse.
 //!
 //! Nothing here opens a socket, starts a runtime, loads TLS roots or starts git. What goes wrong is one line in
 //! `tally.log`; the host sees exit 0, and a stdout that is empty unless there is something to tell the agent.
@@ -7,6 +8,7 @@
 pub mod errand;
 mod evidence;
 mod liveness;
+mod policies;
 mod records;
 pub mod reply;
 mod transcript;
@@ -16,8 +18,9 @@ use crate::journal::{bounded, notes};
 use crate::liveness::actor::Session;
 use crate::settings::Settings;
 use crate::settings::env::Env;
+use crate::sys::clock;
 use crate::usage::Runtime;
-use reply::{Reply, Voice};
+use reply::{Reply, Said, Voice};
 use std::path::{Path, PathBuf};
 
 /// What a hook has to say for itself; the host never hears it.
@@ -45,25 +48,39 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     let runtime = Runtime::of_host(host);
     let transcript = runtime.and_then(|runtime| transcript::find(env, runtime, &event));
     let (home, settings) = home_of_session(env, runtime, transcript.as_deref(), cwd);
+    let call = records::Call {
+        env,
+        event: &event,
+        cut: &document.cut,
+        runtime,
+        transcript: transcript.as_deref(),
+        home: &home,
+        cwd: told,
+    };
+    let policies = policies::Switches::of(env, settings.policies);
     if settings.enabled {
-        let call = records::Call {
-            env,
-            event: &event,
-            cut: &document.cut,
-            runtime,
-            transcript: transcript.as_deref(),
-            home: &home,
-            cwd: told,
-        };
         for complaint in records::write(&call, settings) {
             log(cwd, complaint);
         }
+    } else if policies.any()
+        && event.kind() == Kind::PostToolUse
+        && let Err(refused) = evidence::keep(&call, &settings, evidence::observe(&call), clock::now_ms())
+    {
+        log(cwd, Complaint(refused.to_string()));
     }
-    answer(env, &event, cwd, &|complaint| log(cwd, complaint))
+    answer(env, &event, cwd, &policies::Asked { switches: policies, input, cwd }, &|complaint| {
+        log(cwd, complaint)
+    })
 }
 
-/// Keeps the claim of the session, and says what the agent is to be told.
-fn answer(env: &Env, event: &HostEvent<'_>, cwd: &Path, log: &dyn Fn(Complaint)) -> Option<Reply> {
+/// Keeps the claim of the session, asks the policies, and says what the agent is to be told.
+fn answer(
+    env: &Env,
+    event: &HostEvent<'_>,
+    cwd: &Path,
+    policies: &policies::Asked<'_>,
+    log: &dyn Fn(Complaint),
+) -> Option<Reply> {
     let host = event.host();
     let call = liveness::Call {
         env,
@@ -76,8 +93,19 @@ fn answer(env: &Env, event: &HostEvent<'_>, cwd: &Path, log: &dyn Fn(Complaint))
         log(complaint);
         None
     });
-    let (reply, downgrade) = call.voice.say(event.text(Field::Session).unwrap_or_default(), told?);
+    let judged = policies.judge(env, event, call.session);
+    let context: Vec<String> = told.into_iter().chain(judged.context).collect();
+    let context = (!context.is_empty()).then(|| context.join("\n"));
+    if judged.deny.is_none() && context.is_none() && judged.stderr.is_empty() {
+        return None;
+    }
+    let said = Said { deny: judged.deny, stuck: judged.stuck, context };
+    let (mut reply, downgrade) = call.voice.say(event.text(Field::Session).unwrap_or_default(), &said);
     downgrade.into_iter().for_each(log);
+    if !judged.stderr.is_empty() {
+        let before = reply.stderr.map(|text| format!("{text}\n")).unwrap_or_default();
+        reply.stderr = Some(format!("{before}{}", judged.stderr));
+    }
     Some(reply)
 }
 

@@ -8,6 +8,7 @@ use crate::hosts::Kind;
 use crate::liveness::actor::{self, Actor, Session};
 use crate::settings::env::{Env, vars};
 use std::path::{Component, Path};
+use std::time::Duration;
 
 /// The version of the contract between a hook and who calls it.
 pub const CONTRACT: &str = "1.0";
@@ -96,6 +97,8 @@ pub struct Call<'a> {
     pub truncated: bool,
     /// Whether stop-goal-fit blocks where the environment does not say.
     pub blocks: bool,
+    /// How long a check may take at most, whatever the environment allows by default.
+    pub patience: Option<Duration>,
     /// Now, in epoch milliseconds.
     pub now_ms: i64,
 }
@@ -111,7 +114,9 @@ impl Call<'_> {
 /// The event that a payload of the contract names.
 #[must_use]
 pub fn event(payload: Option<&Payload>) -> Kind {
-    event_named(payload.and_then(|payload| payload.root().get("hook_event_name")?.as_str()).unwrap_or_default())
+    event_named(
+        payload.and_then(|payload| payload.root().get("hook_event_name")?.as_str()).unwrap_or_default(),
+    )
 }
 
 /// The event of that name in the contract.

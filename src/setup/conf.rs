@@ -10,13 +10,14 @@ use crate::settings::endpoint::Endpoint;
 use super::console::Change;
 
 /// Keys that [`edit`] may write, and so what [`without`] takes out.
-pub const KEYS: [&str; 6] = [
+pub const KEYS: [&str; 7] = [
     "console_telemetry_url",
     "console_telemetry_endpoint_url",
     "console_telemetry_token",
     "console_tenant_id",
     "console_economics_relay",
     "console_liveness_relay",
+    "policies",
 ];
 
 /// The endpoints of single kinds of records.
@@ -51,6 +52,9 @@ pub fn edit(text: &str, change: &Change) -> String {
         if let Some(on) = switch {
             lines.set(key, Some(if on { "1" } else { "0" }));
         }
+    }
+    if let Some(policies) = change.policies {
+        lines.set("policies", Some(policies));
     }
     lines.text()
 }

@@ -26,7 +26,7 @@ pub enum Sink {
     UserHosted,
 }
 
-/// The Console flags of a set-up, as given.
+/// The flags of a set-up that go into the conf, as given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flags {
     /// `--telemetry-sink`, each value a comma-separated list.
@@ -43,6 +43,8 @@ pub struct Flags {
     pub economics_relay: Option<bool>,
     /// `--liveness-relay` or `--no-liveness-relay`.
     pub liveness_relay: Option<bool>,
+    /// `--policies`, one of the words of [`Policies`](crate::settings::policies::Policies).
+    pub policies: Option<&'static str>,
 }
 
 /// Where the token comes from. It is never an argument.
@@ -69,6 +71,8 @@ pub struct Change {
     pub economics_relay: Option<bool>,
     /// Switch of the liveness relay.
     pub liveness_relay: Option<bool>,
+    /// What policies do.
+    pub policies: Option<&'static str>,
 }
 
 /// A URL that records may go to, and how it was written.
@@ -112,7 +116,7 @@ impl Sink {
 }
 
 impl Flags {
-    /// Whether anything about a Console was asked.
+    /// Whether anything of it was asked.
     #[must_use]
     pub fn any(&self) -> bool {
         *self != Self::default()
@@ -136,6 +140,7 @@ impl Flags {
             token: self.token.as_ref().map(|source| source.read(cwd)).transpose()?,
             economics_relay: self.economics_relay,
             liveness_relay: self.liveness_relay,
+            policies: self.policies,
         })
     }
 

@@ -4,6 +4,7 @@ mod wizard;
 
 use super::Context;
 use super::failure::Failure;
+use crate::settings::policies::Policies;
 use crate::setup::console::{Flags, Mistake, TokenSource};
 use crate::setup::doctor::report::{Finding, Reachability, Report, Severity};
 use crate::setup::doctor::{self, Network, Reach};
@@ -50,6 +51,9 @@ pub(super) struct Args {
     /// Send no claims; what holds if you never said.
     #[arg(long)]
     no_liveness_relay: bool,
+    /// What policies do: off, warn (say what they would refuse), block; off if you never said.
+    #[arg(long, value_name = "MODE", value_parser = Policies::WORDS)]
+    policies: Option<String>,
     #[command(flatten)]
     how: How,
 }
@@ -138,6 +142,7 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<u8, Failure>
             ));
             reach = Reach::Nowhere("the Console moved and the token did not: run tally doctor to ask it");
         }
+        notes.extend(plan::shadowed(&place, &change));
         planned.extend(plan::conf(&place, &change));
     }
     if let Some(file) = &args.console_token_file
@@ -193,6 +198,7 @@ impl Args {
             token: self.console_token_file.clone().map(TokenSource::File),
             economics_relay: switch(self.economics_relay, self.no_economics_relay),
             liveness_relay: switch(self.liveness_relay, self.no_liveness_relay),
+            policies: Policies::WORDS.into_iter().find(|word| self.policies.as_deref() == Some(word)),
         }
     }
 }

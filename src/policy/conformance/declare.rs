@@ -45,7 +45,8 @@ impl Host<'_> {
 
     /// The host's own names for an event.
     fn native(&self, kind: Kind) -> String {
-        let names = self.mapping.events().filter(|(_, meaning)| meaning.kind == kind).map(|(native, _)| native);
+        let names =
+            self.mapping.events().filter(|(_, meaning)| meaning.kind == kind).map(|(native, _)| native);
         names.collect::<Vec<_>>().join(", ")
     }
 
@@ -54,8 +55,16 @@ impl Host<'_> {
     }
 
     fn coverage(&self, policy: Policy) -> Coverage {
-        let wired = |kind, how: &str| Coverage { policy, text: format!("wired at {} ({how})", self.native(kind)), gap: None };
-        let lost = |kind: Kind, text: &str| Coverage { policy, text: text.to_owned(), gap: Some((kind, text.to_owned())) };
+        let wired = |kind, how: &str| Coverage {
+            policy,
+            text: format!("wired at {} ({how})", self.native(kind)),
+            gap: None,
+        };
+        let lost = |kind: Kind, text: &str| Coverage {
+            policy,
+            text: text.to_owned(),
+            gap: Some((kind, text.to_owned())),
+        };
         match policy {
             Policy::ConfigProtection if self.blocks(Phase::BeforeTool) => wired(Kind::PreToolUse, "blocking"),
             Policy::ConfigProtection if self.raises(Phase::BeforeTool) => {
@@ -68,11 +77,15 @@ impl Host<'_> {
             Policy::EvidenceCapture | Policy::QualityGate => {
                 lost(Kind::PostToolUse, "absent: nothing is known after a tool ran")
             }
-            Policy::WorkflowSteering if self.hears(Phase::BeforeModel) => wired(Kind::UserPromptSubmit, "context at each prompt"),
+            Policy::WorkflowSteering if self.hears(Phase::BeforeModel) => {
+                wired(Kind::UserPromptSubmit, "context at each prompt")
+            }
             Policy::WorkflowSteering if self.hears(Phase::SessionStart) => {
                 lost(Kind::UserPromptSubmit, "partial: context when a session starts, not at each prompt")
             }
-            Policy::WorkflowSteering => lost(Kind::UserPromptSubmit, "degraded: told on standard error, where nobody may read it"),
+            Policy::WorkflowSteering => {
+                lost(Kind::UserPromptSubmit, "degraded: told on standard error, where nobody may read it")
+            }
             Policy::StopGoalFit if self.blocks(Phase::Stop) => wired(Kind::Stop, "blocking"),
             Policy::StopGoalFit if self.raises(Phase::Stop) => {
                 lost(Kind::Stop, "degraded: what stands against a stop is recorded, the agent stops")

@@ -122,7 +122,8 @@ impl Fixture {
     /// When the folder cannot be read, has none, or has one that is none.
     pub fn read_all(folder: &Path) -> Result<Vec<Self>, FixtureError> {
         let shown = folder.display().to_string();
-        let wrong = |why: &std::io::Error| FixtureError::Folder { folder: shown.clone(), why: why.to_string() };
+        let wrong =
+            |why: &std::io::Error| FixtureError::Folder { folder: shown.clone(), why: why.to_string() };
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(|why| wrong(&why))? {
             let path = entry.map_err(|why| wrong(&why))?.path();
@@ -166,8 +167,10 @@ impl Fixture {
             Some(Value::Object(setup)) => Some(setup.iter().map(file).collect::<Result<Vec<_>, _>>()?),
             Some(_) => return Err("`workspace_setup` must be an object".to_owned()),
         };
-        let payload = fields.get("payload").and_then(Value::as_object).ok_or("`payload` must be an object")?;
-        let expected = fields.get("expected").and_then(Value::as_object).ok_or("`expected` must be an object")?;
+        let payload =
+            fields.get("payload").and_then(Value::as_object).ok_or("`payload` must be an object")?;
+        let expected =
+            fields.get("expected").and_then(Value::as_object).ok_or("`expected` must be an object")?;
         let env = match fields.get("env") {
             None => vec![],
             Some(env) => pairs(env).ok_or("`env` must be an object of texts")?,
@@ -211,7 +214,8 @@ fn file((name, content): (&String, &Value)) -> Result<(PathBuf, String), String>
 
 /// A path that stays in the workspace.
 fn inside(name: &str) -> Result<PathBuf, String> {
-    let plain = !name.is_empty() && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    let plain =
+        !name.is_empty() && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
     plain.then(|| PathBuf::from(name)).ok_or_else(|| format!("{name:?} is no path inside a workspace"))
 }
 
@@ -231,7 +235,9 @@ impl Expected {
             let flag = || value.as_bool().ok_or_else(|| wrong("true or false"));
             let list = || texts(value).ok_or_else(|| wrong("a list of texts"));
             match key.as_str() {
-                "exit_code" => expected.exit_code = Some(value.as_i64().ok_or_else(|| wrong("a whole number"))?),
+                "exit_code" => {
+                    expected.exit_code = Some(value.as_i64().ok_or_else(|| wrong("a whole number"))?)
+                }
                 "stdout_echoes_input" => expected.echoes = Some(flag()?),
                 "stdout_is_empty" => expected.stdout_is_empty = Some(flag()?),
                 "stderr_is_empty" => expected.stderr_is_empty = Some(flag()?),
@@ -239,7 +245,8 @@ impl Expected {
                 "stderr_contains" => expected.stderr_contains = list()?,
                 "files" if has_workspace => {
                     for (name, left) in value.as_object().ok_or_else(|| wrong("an object"))? {
-                        let left = Left::of(left).ok_or_else(|| wrong("texts, null or {\"contains\": [texts]}"))?;
+                        let left =
+                            Left::of(left).ok_or_else(|| wrong("texts, null or {\"contains\": [texts]}"))?;
                         expected.files.push((inside(name)?, left));
                     }
                 }

@@ -72,7 +72,9 @@ impl Bench<'_> {
     fn start(&self, fixture: &Fixture, input: &str) -> io::Result<Ran> {
         let [id, script] = &fixture.hook;
         let argv: Vec<&OsStr> = match self.subject {
-            Subject::Engine(program) => vec![program.as_os_str(), "run-hook".as_ref(), id.as_ref(), script.as_ref()],
+            Subject::Engine(program) => {
+                vec![program.as_os_str(), "run-hook".as_ref(), id.as_ref(), script.as_ref()]
+            }
             Subject::Adapter(command) => vec!["sh".as_ref(), "-c".as_ref(), command.as_ref()],
         };
         let own = fixture.env.iter().map(|(name, value)| (name.into(), value.into()));
@@ -97,7 +99,9 @@ impl Bench<'_> {
             std::fs::write(path, content)?;
         }
         if fixture.git {
-            for args in [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-q", "-m", "fixture"]] {
+            for args in
+                [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-q", "-m", "fixture"]]
+            {
                 self.git(&folder, args)?;
             }
         }
@@ -119,7 +123,11 @@ impl Bench<'_> {
         if ran.end == End::Code(0) {
             return Ok(());
         }
-        Err(io::Error::other(format!("git {}: {}", args.join(" "), String::from_utf8_lossy(&ran.stderr).trim())))
+        Err(io::Error::other(format!(
+            "git {}: {}",
+            args.join(" "),
+            String::from_utf8_lossy(&ran.stderr).trim()
+        )))
     }
 }
 
@@ -151,7 +159,10 @@ fn judge(fixture: &Fixture, input: &str, ran: &Ran, folder: Option<&Path>) -> Ve
     if let Some(wanted) = expected.echoes {
         let head: String = input.chars().take(HEAD).collect();
         let echoes = stdout.trim().starts_with(input) || stdout.contains(&head);
-        unless(echoes == wanted, format!("standard output {} the input", if wanted { "lacks" } else { "has" }));
+        unless(
+            echoes == wanted,
+            format!("standard output {} the input", if wanted { "lacks" } else { "has" }),
+        );
     }
     let outputs = [
         ("standard output", &stdout, expected.stdout_is_empty, &expected.stdout_contains),
@@ -159,7 +170,10 @@ fn judge(fixture: &Fixture, input: &str, ran: &Ran, folder: Option<&Path>) -> Ve
     ];
     for (what, text, is_empty, contains) in outputs {
         if let Some(wanted) = is_empty {
-            unless(text.trim().is_empty() == wanted, format!("{what} is {}empty", if wanted { "not " } else { "" }));
+            unless(
+                text.trim().is_empty() == wanted,
+                format!("{what} is {}empty", if wanted { "not " } else { "" }),
+            );
         }
         for needle in contains {
             unless(text.contains(needle.as_str()), format!("{what} lacks {needle:?}"));

@@ -19,7 +19,8 @@ fn fixture(changes: Value) -> Result<Fixture, String> {
 fn run(command: &str, changes: Value) -> Vec<String> {
     let scratch = tempfile::tempdir().unwrap();
     let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-    let bench = Bench { subject: Subject::Adapter(command), env, cwd: Path::new("/"), scratch: scratch.path() };
+    let bench =
+        Bench { subject: Subject::Adapter(command), env, cwd: Path::new("/"), scratch: scratch.path() };
     let failures = bench.run(&fixture(changes).unwrap()).failures;
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "nothing is left behind");
     failures
@@ -64,7 +65,10 @@ fn a_fixture_that_cannot_be_understood_is_named_with_the_reason() {
 fn every_expectation_is_held_against_what_came() {
     let expect = |command: &str, expected: Value| run(command, json!({ "expected": expected }));
     let none: [&str; 0] = [];
-    assert_eq!(expect("cat", json!({"exit_code": 0, "stdout_echoes_input": true, "stderr_is_empty": true})), none);
+    assert_eq!(
+        expect("cat", json!({"exit_code": 0, "stdout_echoes_input": true, "stderr_is_empty": true})),
+        none
+    );
     assert_eq!(expect("cat", json!({"exit_code": 2})), ["exit code 0, expected 2"]);
     assert_eq!(expect("echo x", json!({"stdout_echoes_input": true})), ["standard output lacks the input"]);
     assert_eq!(expect("echo x >&2", json!({"stderr_is_empty": true})), ["standard error is not empty"]);
@@ -78,9 +82,14 @@ fn every_expectation_is_held_against_what_came() {
 #[test]
 fn what_a_command_leaves_in_the_workspace_is_looked_at() {
     let cwd = r#"cd "$(sed 's/.*"cwd":"//;s/".*//')""#;
-    let left = |command: &str, files: Value| run(&format!("{cwd}; {command}"), json!({"expected": {"files": files}}));
+    let left = |command: &str, files: Value| {
+        run(&format!("{cwd}; {command}"), json!({"expected": {"files": files}}))
+    };
     let none: [&str; 0] = [];
-    assert_eq!(left("printf x > n", json!({"n": "x", "a/b.json": {"contains": ["\"c\": 1"]}, "m": null})), none);
+    assert_eq!(
+        left("printf x > n", json!({"n": "x", "a/b.json": {"contains": ["\"c\": 1"]}, "m": null})),
+        none
+    );
     assert_eq!(left("true", json!({"n": "x"})), ["n is not there"]);
     assert_eq!(left("printf y > n", json!({"n": "x"})), ["n has another text"]);
     assert_eq!(left("printf y > n", json!({"n": {"contains": ["x"]}})), [r#"n lacks "x""#]);
@@ -113,7 +122,9 @@ fn a_declaration_says_what_the_host_cannot_keep() {
     let reached = Summary { levels: vec![], highest: Some(Level::L2) };
     let of = |host| declaration(host, &reached, (24, 24), "2026-07-01").unwrap();
     let claude = of("claude-code");
-    assert!(claude.starts_with("conformance_level: L2\nhost: claude-code\nengine_contract_version: \"1.0\"\n"));
+    assert!(
+        claude.starts_with("conformance_level: L2\nhost: claude-code\nengine_contract_version: \"1.0\"\n")
+    );
     assert!(claude.contains("\ngaps: []\n"), "{claude}");
     let pi = of("pi");
     assert!(pi.starts_with("conformance_level: L1\n"), "{pi}");

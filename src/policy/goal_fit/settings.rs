@@ -4,6 +4,9 @@ use crate::policy::Call;
 use crate::settings::env::{Env, Var, vars};
 use std::time::Duration;
 
+/// How long the checks of a stop may take.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
 /// What the gate does with what it finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -61,7 +64,7 @@ impl Settings {
             mode,
             max_blocks: max_blocks.unwrap_or(3),
             backstop,
-            timeout: Duration::from_millis(timeout_ms.unwrap_or(120_000)),
+            timeout: timeout_ms.map(Duration::from_millis).or(call.patience).unwrap_or(TIMEOUT),
             recheck: is_true(env, &vars::FLOW_AGENTS_GOAL_FIT_RECHECK),
             require_sidecars: is_true(env, &vars::FLOW_AGENTS_REQUIRE_SIDECARS),
             require_critique: is_true(env, &vars::FLOW_AGENTS_REQUIRE_CRITIQUE),
