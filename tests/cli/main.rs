@@ -20,6 +20,8 @@ mod hosts;
 #[cfg(test)]
 mod liveness;
 #[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod relay;
 #[cfg(test)]
 mod setup;
