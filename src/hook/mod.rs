@@ -16,11 +16,13 @@ mod transcript;
 use crate::hosts::{Field, HostEvent, Kind, Mapping};
 use crate::journal::{bounded, notes};
 use crate::liveness::actor::Session;
+use crate::policy::Input;
 use crate::settings::Settings;
 use crate::settings::env::Env;
 use crate::sys::clock;
 use crate::usage::Runtime;
 use reply::{Reply, Said, Voice};
+use serde_json::Map;
 use std::path::{Path, PathBuf};
 
 /// What a hook has to say for itself; the host never hears it.
@@ -35,7 +37,7 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
         Ok(document) => document,
         Err(error) => {
             log(process_cwd, Complaint(format!("the payload is not a JSON object: {error}")));
-            return None;
+            return cut_off(env, &mapping, event, input, process_cwd);
         }
     };
     let Some(event) = mapping.event(&document.fields, event) else {
@@ -70,6 +72,28 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     }
     answer(env, &event, cwd, &policies::Asked { switches: policies, input, cwd }, &|complaint| {
         log(cwd, complaint)
+    })
+}
+
+/// Answers a payload that is too long to be read whole: a policy may have to refuse what it cannot see.
+fn cut_off(env: &Env, mapping: &Mapping, event: Option<&str>, input: &[u8], cwd: &Path) -> Option<Reply> {
+    /// Where a host names the event.
+    const HEAD: usize = 64 << 10;
+    let switches = policies::Switches::of(env, Settings::load(env, cwd).policies);
+    if !switches.any() || !Input::read(input).truncated {
+        return None;
+    }
+    let head = String::from_utf8_lossy(input.get(..HEAD).unwrap_or(input));
+    let named = || {
+        let after = head.split_once("\"hook_event_name\"")?.1.trim_start().strip_prefix(':')?;
+        after.trim_start().strip_prefix('"')?.split('"').next()
+    };
+    // What does not say what it is may be anything, also what has to be refused.
+    let name = event.or_else(named).unwrap_or("PreToolUse");
+    let fields = Map::new();
+    let event = mapping.event(&fields, Some(name))?;
+    answer(env, &event, cwd, &policies::Asked { switches, input, cwd }, &|Complaint(text)| {
+        complain(env, cwd, &text)
     })
 }
 

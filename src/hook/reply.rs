@@ -123,6 +123,11 @@ impl Voice<'_> {
             (AnswerForm::Allow, None) => json!({ "allow": true, "context": context, "event": self.native }),
             (AnswerForm::Allow, Some(reason)) => {
                 let mut answer = json!({ "allow": false, "reason": reason, "event": self.native });
+                if said.stuck
+                    && let Some(fields) = answer.as_object_mut()
+                {
+                    fields.insert("stuck".to_owned(), true.into());
+                }
                 put(&mut answer, "context", context);
                 answer
             }

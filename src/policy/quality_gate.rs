@@ -141,5 +141,5 @@ fn passes(call: &Call<'_>, check: &Check) -> bool {
         call.env.pairs().map(|(name, value)| (name.to_os_string(), value.to_os_string())).collect();
     envs.push(("npm_config_offline".into(), "true".into()));
     let job = Job { argv: &argv, envs: &envs, cwd: &check.folder, stdin: b"", timeout: TIMEOUT, keep: 64 };
-    spawn::run(&job).is_ok_and(|ran| ran.end == End::Code(0) && !(check.silent && !ran.stdout.is_empty()))
+    spawn::run(&job).is_ok_and(|ran| ran.end == End::Code(0) && (!check.silent || ran.stdout.is_empty()))
 }

@@ -216,7 +216,8 @@ fn close(descriptor: std::os::fd::RawFd) {
     unsafe { rustix::io::close(descriptor) }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 

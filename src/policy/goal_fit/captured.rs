@@ -20,7 +20,7 @@ use std::path::Path;
 /// A log of this size is read whole: some 12,000 commands.
 const WHOLE: u64 = 4 << 20;
 /// How much of a longer one is read.
-const END: u64 = 512 << 10;
+const END: u64 = 128 << 10;
 /// Longest command that is repeated.
 const SHOWN: usize = 160;
 

@@ -145,3 +145,6 @@ fn decide(subject: &Subject, settings: &Settings, gate: Option<&Gate>, findings:
     let stuck = hard && number > most;
     Judged { findings, outcome: Outcome { exit: 2, stderr, ..Outcome::allow() }, stuck }
 }
+
+#[cfg(test)]
+mod tests;

@@ -234,3 +234,20 @@ fn a_stop_that_stays_refused_is_handed_to_a_person() {
     assert_eq!(answers[3]["continue"], false);
     assert!(answers[3]["stopReason"].as_str().unwrap().contains("disputed"));
 }
+
+#[test]
+fn a_payload_that_is_cut_off_is_refused_before_a_tool_runs_and_never_after() {
+    let stage = open_task();
+    let torn = |event: &str| {
+        format!(
+            r#"{{"session_id":"s","hook_event_name":"{event}","tool_input":{{"content":"{}"#,
+            "x".repeat(1 << 20)
+        )
+    };
+    let decision = |event: &str| hook(&stage, "claude-code", None, &torn(event)).decision().0;
+    assert!(!decision("PreToolUse"), "policies are off");
+    switch(&stage, "block");
+    assert_eq!(decision("PreToolUse"), PROTECTS);
+    assert!(!decision("PostToolUse"));
+    assert!(!decision("Notification"));
+}
