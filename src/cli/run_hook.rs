@@ -75,6 +75,7 @@ pub(super) fn with_call(
     judge(&Call {
         env,
         cwd,
+        home: None,
         session: None,
         event: runner::event(payload.as_ref()),
         payload: payload.as_ref(),

@@ -7,12 +7,10 @@ use crate::attribution::sidecar;
 use crate::evidence::command_log::{self, Refused};
 use crate::evidence::outcome::{Observed, Outcome};
 use crate::evidence::{codex, outcome};
-use crate::hosts::Field;
+use crate::hosts::{Field, Kind};
 use crate::liveness::actor::{self, Session, sanitize_segment};
-use crate::policy::capture;
-use crate::policy::session::Site;
+use crate::policy::{self, capture};
 use crate::settings::Settings;
-use std::path::Path;
 
 /// What the call came to. Codex tells an exit code in words, or in its rollout.
 pub(super) fn observe(call: &Call<'_>) -> Observed {
@@ -36,9 +34,20 @@ pub(super) fn keep(
     let session = call.event.text(Field::Session).map(|id| Session { host: call.event.host(), id });
     if Switches::of(call.env, settings.policies).any() {
         // The log that the Stop gate will read.
-        let site = Site::of(call.cwd.and_then(Path::to_str), call.home);
-        let actor = actor::resolve(call.env, session).actor.map(|actor| actor.name);
-        let folder = site.session(actor.as_deref()).filter(|_| !site.places.is_empty());
+        let cwd = call.cwd.unwrap_or(call.home);
+        let asked = policy::Call {
+            env: call.env,
+            cwd,
+            home: Some(call.home),
+            session,
+            event: Kind::PostToolUse,
+            payload: None,
+            truncated: false,
+            blocks: false,
+            patience: None,
+            now_ms,
+        };
+        let folder = capture::folder(&asked);
         return folder.map_or(Ok(()), |folder| capture::keep(&folder, command, observed, now_ms));
     }
     let bases = settings.workspace.sidecar_bases();

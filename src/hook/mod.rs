@@ -70,7 +70,7 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     {
         log(cwd, Complaint(refused.to_string()));
     }
-    answer(env, &event, cwd, &policies::Asked { switches: policies, input, cwd }, &|complaint| {
+    answer(env, &event, cwd, &policies::Asked { switches: policies, input, cwd, home: &home }, &|complaint| {
         log(cwd, complaint)
     })
 }
@@ -92,7 +92,7 @@ fn cut_off(env: &Env, mapping: &Mapping, event: Option<&str>, input: &[u8], cwd:
     let name = event.or_else(named).unwrap_or("PreToolUse");
     let fields = Map::new();
     let event = mapping.event(&fields, Some(name))?;
-    answer(env, &event, cwd, &policies::Asked { switches, input, cwd }, &|Complaint(text)| {
+    answer(env, &event, cwd, &policies::Asked { switches, input, cwd, home: cwd }, &|Complaint(text)| {
         complain(env, cwd, &text)
     })
 }

@@ -32,6 +32,8 @@ pub(super) struct Asked<'a> {
     pub(super) input: &'a [u8],
     /// Where the agent works.
     pub(super) cwd: &'a Path,
+    /// Where its session started.
+    pub(super) home: &'a Path,
 }
 
 /// What policies say together.
@@ -97,6 +99,7 @@ impl Asked<'_> {
         let call = Call {
             env,
             cwd: self.cwd,
+            home: Some(self.home),
             session,
             event: event.kind(),
             payload: payload.as_ref(),

@@ -4,7 +4,6 @@
 //! command that was the session's own writer and nothing else, the digest of `acceptance.json` as it is then. The Stop gate
 //! runs commands of that file only if it still is so (`goal_fit::backstop`).
 
-use super::session::Site;
 use super::shell::{Script, Step};
 use super::{Call, Outcome};
 use crate::evidence::command_log::{self, Refused};
@@ -12,7 +11,7 @@ use crate::evidence::outcome::{self, Observed};
 use crate::sys::files;
 use crate::sys::hex::hex;
 use sha2::{Digest, Sha256};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The receipt, in the session's folder: one line, a digest in hexadecimal.
 const RECEIPT: &str = "acceptance.receipt";
@@ -26,18 +25,20 @@ pub const MAX_ACCEPTANCE: u64 = 1 << 20;
 pub fn run(call: &Call<'_>) -> Outcome {
     let Some(payload) = call.payload else { return Outcome::allow() };
     let Some(command) = command_log::command(payload.root()) else { return Outcome::allow() };
-    let site = Site::of(payload.cwd(), call.cwd);
-    if site.places.is_empty() {
-        return Outcome::allow();
-    }
-    let actor = call.actor();
-    let Some(folder) = site.session(actor.as_ref().map(|actor| actor.name.as_str())) else {
-        return Outcome::allow();
-    };
+    let Some(folder) = folder(call) else { return Outcome::allow() };
     match keep(&folder, command, outcome::observe(payload.root()), call.now_ms) {
         Ok(()) => Outcome::allow(),
         Err(why) => Outcome { stderr: format!("[EvidenceCapture] not recorded: {why}"), ..Outcome::allow() },
     }
+}
+
+/// The folder of the session, whose log is written.
+#[must_use]
+pub fn folder(call: &Call<'_>) -> Option<PathBuf> {
+    let mut sites = call.sites().filter(|site| !site.places.is_empty()).peekable();
+    sites.peek()?;
+    let actor = call.actor().map(|actor| actor.name);
+    sites.find_map(|site| site.session(actor.as_deref(), call.searches()))
 }
 
 /// Records what was `observed` of `command`, and the receipt where the command was the session's writer.

@@ -3,6 +3,7 @@
 //! A hook has an id and a script. Its id says whether it runs at all: it may be disabled, and it runs only in the profiles that
 //! it names. Its script says which policy it is: a file name below `scripts/hooks/`, as in the wiring of flow-agents.
 
+use super::session::Site;
 use super::{Outcome, Payload, Verdict, capture, goal_fit, quality_gate, steering};
 use crate::hosts::Kind;
 use crate::liveness::actor::{self, Actor, Session};
@@ -87,6 +88,8 @@ pub struct Call<'a> {
     pub env: &'a Env,
     /// Where the process works.
     pub cwd: &'a Path,
+    /// Where the session started, if that is known: to work elsewhere later is no way out of its task.
+    pub home: Option<&'a Path>,
     /// The session, where the host says so beside the environment.
     pub session: Option<Session<'a>>,
     /// What happens.
@@ -108,6 +111,19 @@ impl Call<'_> {
     #[must_use]
     pub fn actor(&self) -> Option<Actor> {
         actor::resolve(self.env, self.session).actor
+    }
+
+    /// The places where the session may be, the first to be asked first: where it started, where it works.
+    pub fn sites(&self) -> impl Iterator<Item = Site> {
+        let works = self.payload.and_then(Payload::cwd);
+        let home = self.home.map(|home| Site::of(None, home));
+        home.into_iter().chain(std::iter::once_with(move || Site::of(works, self.cwd)))
+    }
+
+    /// Whether a session that no pointer leads to may be meant: only where the host does not name the session.
+    #[must_use]
+    pub fn searches(&self) -> bool {
+        self.session.is_none()
     }
 }
 

@@ -93,11 +93,14 @@ impl Site {
         if stale { Pointed::Stale } else { Pointed::Nowhere }
     }
 
-    /// The session that the pointers lead to, else the one whose state was written last.
+    /// The session that the pointers lead to; else, where that is `searched` for, the one whose state was written last.
     #[must_use]
-    pub fn session(&self, actor: Option<&str>) -> Option<PathBuf> {
+    pub fn session(&self, actor: Option<&str>, searched: bool) -> Option<PathBuf> {
         if let Pointed::To(folder, _) = self.pointed(actor) {
             return Some(folder);
+        }
+        if !searched {
+            return None;
         }
         let state = self.newest(&|path| path.file_name().is_some_and(|name| name == "state.json"))?;
         state.parent().map(Path::to_path_buf)
@@ -244,7 +247,8 @@ mod tests {
                 (".kontourai/flow-agents/t/state.json", json!({})),
             ]);
             assert_eq!(site.pointed(None), Pointed::Stale, "{named}");
-            assert!(site.session(None).unwrap().ends_with("flow-agents/t"));
+            assert_eq!(site.session(None, false), None);
+            assert!(site.session(None, true).unwrap().ends_with("flow-agents/t"));
         }
         let retired = json!({"active_slug": "t", "binding_status": "retired"});
         let (_dir, site) = site(&[(".kontourai/flow-agents/current.json", retired)]);
@@ -254,6 +258,6 @@ mod tests {
     #[test]
     fn what_is_archived_is_not_found() {
         let (_dir, site) = site(&[(".kontourai/flow-agents/archive/t/state.json", json!({}))]);
-        assert_eq!(site.session(None), None);
+        assert_eq!(site.session(None, true), None);
     }
 }

@@ -24,7 +24,6 @@ mod subject;
 
 pub use finding::{Finding, Kind, Weight};
 
-use super::session::Site;
 use super::{Call, Outcome};
 use backstop::Runner;
 use captured::Log;
@@ -33,6 +32,10 @@ use settings::{Mode, Settings};
 use std::time::SystemTime;
 use streak::Streak;
 use subject::{Found, Subject};
+
+/// What is said where a pointer leads nowhere.
+const STALE: &str =
+    "[stop-gate] the pointer to the session leads nowhere; sessions without a state are not looked at\n";
 
 /// What came of a stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,26 +64,27 @@ pub fn run(call: &Call<'_>) -> Outcome {
 #[must_use]
 pub fn judge(call: &Call<'_>) -> Judged {
     let settings = Settings::of(call);
-    let Some(payload) = call.payload.filter(|_| settings.mode != Mode::Off) else {
-        return Judged::free(String::new());
-    };
-    let site = Site::of(payload.cwd(), call.cwd);
-    if site.places.is_empty() {
+    if settings.mode == Mode::Off || call.payload.is_none() {
         return Judged::free(String::new());
     }
-    let actor = call.actor();
-    let stale_note =
-        "[stop-gate] the pointer to the session leads nowhere; sessions without a state are not looked at\n";
-    let (subject, stale) = match Subject::find(site, actor.as_ref().map(|actor| actor.name.as_str())) {
-        Found::Nothing => return Judged::free(String::new()),
-        Found::Stale => return Judged::free(stale_note.to_owned()),
-        Found::Session(subject, stale) => (subject, stale),
+    let mut sites = call.sites().filter(|site| !site.places.is_empty()).peekable();
+    if sites.peek().is_none() {
+        return Judged::free(String::new());
+    }
+    let actor = call.actor().map(|actor| actor.name);
+    let found = sites.map(|site| Subject::find(site, actor.as_deref(), call.searches()));
+    let found =
+        found.reduce(|first, next| if matches!(first, Found::Session(..)) { first } else { next.or(first) });
+    let (subject, stale) = match found {
+        None | Some(Found::Nothing) => return Judged::free(String::new()),
+        Some(Found::Stale) => return Judged::free(STALE.to_owned()),
+        Some(Found::Session(subject, stale)) => (subject, stale),
     };
     let gate = Gate::of(&subject);
     let findings = findings(call, &subject, &settings, gate.as_ref());
     let mut judged = decide(&subject, &settings, gate.as_ref(), findings);
     if stale {
-        judged.outcome.stderr.insert_str(0, stale_note);
+        judged.outcome.stderr.insert_str(0, STALE);
     }
     judged
 }

@@ -13,6 +13,8 @@ const PLANNED_STATUS: [&str; 4] = ["new", "planning", "planned", "backlog"];
 const PLANNED_PHASE: [&str; 4] = ["idea", "backlog", "pickup", "planning"];
 /// How much of a page is read: its headers stand at its beginning.
 const PAGE: u64 = 64 << 10;
+/// Files of which a session has at least one, if it has no page.
+const SIDECARS: [&str; 4] = ["state.json", "trust.bundle", "evidence.json", "command-log.jsonl"];
 /// Kinds of work whose page is a session's.
 const WORK: [&str; 5] = ["deliver", "delivery", "fix-bug", "execute-plan", "verify-work"];
 
@@ -67,19 +69,29 @@ pub(super) enum Found {
     Session(Box<Subject>, /* whether a pointer was stale */ bool),
 }
 
+impl Found {
+    /// This, if it is anything; else the `other`.
+    pub(super) fn or(self, other: Self) -> Self {
+        if matches!(self, Self::Nothing) { other } else { self }
+    }
+}
+
 impl Subject {
-    /// Finds the session of `actor`.
-    pub(super) fn find(site: Site, actor: Option<&str>) -> Found {
+    /// Finds the session of `actor`; `searched`: also one that no pointer leads to.
+    pub(super) fn find(site: Site, actor: Option<&str>, searched: bool) -> Found {
         let (folder, page, pointer, stale) = match site.pointed(actor) {
             Pointed::To(folder, pointer) => {
                 let page = newest(&folder, &is_page).and_then(|path| Page::read(&path));
-                if page.is_none() && !folder.join("state.json").exists() {
+                if page.is_none() && !SIDECARS.iter().any(|name| folder.join(name).exists()) {
                     return Found::Nothing;
                 }
                 (folder, page, Some(pointer), false)
             }
             pointed => {
                 let stale = pointed == Pointed::Stale;
+                if !searched {
+                    return if stale { Found::Stale } else { Found::Nothing };
+                }
                 // Whoever lost the way to the session may still be in one that has a state.
                 let wanted =
                     |path: &Path| is_page(path) && (!stale || path.with_file_name("state.json").exists());

@@ -22,11 +22,15 @@ fn judged(files: &[(&str, Value)], more: &[(&str, &str)]) -> Judged {
         put(dir.path(), name, content);
     }
     let base = [("FLOW_AGENTS_GOAL_FIT_MODE", "block"), ("FLOW_AGENTS_GOAL_FIT_BACKSTOP", "skip")];
-    let env = Env::from_pairs(base.iter().chain(more).copied());
+    judged_in(dir.path(), &Env::from_pairs(base.iter().chain(more).copied()))
+}
+
+fn judged_in(cwd: &Path, env: &Env) -> Judged {
     let payload = Payload::parse(r#"{"hook_event_name":"Stop"}"#);
     judge(&Call {
-        env: &env,
-        cwd: dir.path(),
+        env,
+        cwd,
+        home: None,
         session: None,
         event: crate::hosts::Kind::Stop,
         payload: payload.as_ref(),
@@ -145,18 +149,7 @@ fn a_session_that_only_lies_about_is_judged_less_strictly_than_ones_own() {
     std::fs::write(dir.path().join("AGENTS.md"), "").unwrap();
     put(dir.path(), page.0, &page.1);
     let env = Env::from_pairs([("FLOW_AGENTS_GOAL_FIT_MODE", "block")]);
-    let payload = Payload::parse("{}");
-    let found = judge(&Call {
-        env: &env,
-        cwd: dir.path(),
-        session: None,
-        event: crate::hosts::Kind::Stop,
-        payload: payload.as_ref(),
-        truncated: false,
-        blocks: false,
-        patience: None,
-        now_ms: 0,
-    });
+    let found = judged_in(dir.path(), &env);
     assert_eq!((kinds(&found), found.outcome.exit), (vec![(Kind::NothingRecorded, Weight::Soft)], 0));
     assert_eq!(judged(&[page], &[]).outcome.exit, 2);
 }

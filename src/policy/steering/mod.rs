@@ -12,7 +12,7 @@
 mod kits;
 mod resume;
 
-use super::session::{Pointed, Site, object};
+use super::session::{Site, object};
 use super::{Call, Outcome, Stdout, text};
 use crate::hosts::Kind;
 use serde_json::{Map, Value};
@@ -53,9 +53,13 @@ pub fn run(call: &Call<'_>) -> Outcome {
     if !prompted && invoked.is_empty() {
         return Outcome::allow();
     }
-    let site = Site::of(payload.cwd(), call.cwd);
     let actor = call.actor();
-    let task = Task::find(&site, actor.as_ref().map(|actor| actor.name.as_str()));
+    let name = actor.as_ref().map(|actor| actor.name.as_str());
+    let found = call.sites().find_map(|site| Some((Task::find(&site, name, call.searches())?, site)));
+    let (task, site) = match found {
+        Some((task, site)) => (Some(task), site),
+        None => (None, Site::of(payload.cwd(), call.cwd)),
+    };
     let (mut hints, mut stderr) = (invoked, String::new());
     if let Some(task) = &task {
         if prompted {
@@ -88,11 +92,8 @@ pub fn run(call: &Call<'_>) -> Outcome {
 
 impl Task {
     /// The task of `actor`, if it is worked on.
-    fn find(site: &Site, actor: Option<&str>) -> Option<Self> {
-        let folder = match site.pointed(actor) {
-            Pointed::To(folder, _) => folder,
-            _ => site.session(None)?,
-        };
+    fn find(site: &Site, actor: Option<&str>, searched: bool) -> Option<Self> {
+        let folder = site.session(actor, searched)?;
         let state = object(&folder.join("state.json"))?;
         let task = Self { folder, state };
         let is_active = ACTIVE.contains(&task.word("status").as_str());

@@ -250,3 +250,21 @@ fn a_payload_that_is_cut_off_is_refused_before_a_tool_runs_and_never_after() {
     assert!(!decision("PostToolUse"));
     assert!(!decision("Notification"));
 }
+
+#[test]
+fn to_work_elsewhere_is_no_way_out_and_a_foreign_task_is_nobodys() {
+    let stage = open_task();
+    switch(&stage, "block");
+    let start =
+        json!({"type": "user", "sessionId": "s", "cwd": stage.path("ws"), "message": {"content": "x"}});
+    let transcript = stage.path("home").join("transcript.jsonl");
+    std::fs::write(&transcript, format!("{start}\n")).unwrap();
+    let stop = |stage: &Stage| {
+        let payload = json!({"hook_event_name": "Stop", "session_id": "s", "cwd": stage.path("home"),
+            "transcript_path": transcript});
+        hook(stage, "claude-code", None, &payload.to_string()).decision().0
+    };
+    assert!(stop(&stage), "the session started in the project");
+    std::fs::remove_file(stage.path("ws").join(".kontourai/flow-agents/current/conformance.json")).unwrap();
+    assert!(!stop(&stage), "no pointer leads this session to the task");
+}
