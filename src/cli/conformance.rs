@@ -212,6 +212,7 @@ fn print_summary(
     writeln!(context.out, "{verdict}")
 }
 
+/// `schemas/conformance.schema.json` is its contract.
 fn print_json(
     mode: &str,
     target: Level,

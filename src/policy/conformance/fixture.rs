@@ -1,4 +1,5 @@
-//! A fixture: what comes in, what is there before, and what must come of it. One JSON object, in a file of its own name.
+//! A fixture: what comes in, what is there before, and what must come of it. One JSON object, in a file of its own name
+//! (`schemas/conformance-fixture.schema.json`).
 //!
 //! | key | what it holds |
 //! |---|---|

@@ -16,7 +16,17 @@ fn env() -> TestEnv {
 }
 
 fn json_of(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    held("conformance.schema.json", serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// A value, held to its schema.
+fn held(schema: &str, value: Value) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(schema);
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mistakes = jsonschema::validator_for(&schema).unwrap();
+    let mistakes: Vec<String> = mistakes.iter_errors(&value).map(|mistake| mistake.to_string()).collect();
+    assert!(mistakes.is_empty(), "{mistakes:?}: {value:#}");
+    value
 }
 
 /// A released set of fixtures, each in its file.
@@ -114,7 +124,14 @@ fn the_output_for_people_says_what_failed_and_how_far_it_goes() {
     let folder = env.project().join("fixtures");
     let said = env.run(&["conformance", "export", "fixtures"]);
     assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), format!("24 fixtures in {}", folder.display()));
-    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 24);
+    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 24);
+    for file in files {
+        held(
+            "conformance-fixture.schema.json",
+            serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap(),
+        );
+    }
     let args = ["conformance", "--adapter-cmd", "kill -9 $$", "--fixtures", "fixtures", "--verbose"];
     let output = env.run(&args);
     let text = String::from_utf8_lossy(&output.stdout);
