@@ -12,6 +12,7 @@ mod policies;
 mod records;
 pub mod reply;
 mod transcript;
+mod waiting;
 
 use crate::hosts::{Field, HostEvent, Kind, Mapping};
 use crate::journal::{bounded, notes};
@@ -21,7 +22,7 @@ use crate::settings::Settings;
 use crate::settings::env::Env;
 use crate::sys::clock;
 use crate::usage::Runtime;
-use reply::{Reply, Said, Voice};
+use reply::{Hearing, Reply, Said, Voice};
 use serde_json::Map;
 use std::path::{Path, PathBuf};
 
@@ -60,6 +61,7 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
         cwd: told,
     };
     let policies = policies::Switches::of(env, settings.policies);
+    let data_dir = settings.data_dir.clone();
     if settings.enabled {
         for complaint in records::write(&call, settings) {
             log(cwd, complaint);
@@ -70,16 +72,21 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     {
         log(cwd, Complaint(refused.to_string()));
     }
-    answer(env, &event, cwd, &policies::Asked { switches: policies, input, cwd, home: &home }, &|complaint| {
-        log(cwd, complaint)
-    })
+    answer(
+        env,
+        &event,
+        cwd,
+        &policies::Asked { switches: policies, input, cwd, home: &home, data_dir: &data_dir },
+        &|complaint| log(cwd, complaint),
+    )
 }
 
 /// Answers a payload that is too long to be read whole: a policy may have to refuse what it cannot see.
 fn cut_off(env: &Env, mapping: &Mapping, event: Option<&str>, input: &[u8], cwd: &Path) -> Option<Reply> {
     /// Where a host names the event.
     const HEAD: usize = 64 << 10;
-    let switches = policies::Switches::of(env, Settings::load(env, cwd).policies);
+    let settings = Settings::load(env, cwd);
+    let switches = policies::Switches::of(env, settings.policies);
     if !switches.any() || !Input::read(input).truncated {
         return None;
     }
@@ -92,9 +99,13 @@ fn cut_off(env: &Env, mapping: &Mapping, event: Option<&str>, input: &[u8], cwd:
     let name = event.or_else(named).unwrap_or("PreToolUse");
     let fields = Map::new();
     let event = mapping.event(&fields, Some(name))?;
-    answer(env, &event, cwd, &policies::Asked { switches, input, cwd, home: cwd }, &|Complaint(text)| {
-        complain(env, cwd, &text)
-    })
+    answer(
+        env,
+        &event,
+        cwd,
+        &policies::Asked { switches, input, cwd, home: cwd, data_dir: &settings.data_dir },
+        &|Complaint(text)| complain(env, cwd, &text),
+    )
 }
 
 /// Keeps the claim of the session, asks the policies, and says what the agent is to be told.
@@ -117,9 +128,15 @@ fn answer(
         log(complaint);
         None
     });
-    let judged = policies.judge(env, event, call.session);
-    let context: Vec<String> = told.into_iter().chain(judged.context).collect();
-    let context = (!context.is_empty()).then(|| context.join("\n"));
+    let mut judged = policies.judge(env, event, call.session);
+    if let Some(waiting) = policies.waiting(call.session) {
+        match call.voice.hearing() {
+            Hearing::Later => judged.context.take().iter().for_each(|text| waiting.keep(text)),
+            Hearing::Now => judged.context = waiting.take().into_iter().chain(judged.context).reduce(join),
+            Hearing::Never => {}
+        }
+    }
+    let context = told.into_iter().chain(judged.context).reduce(join);
     if judged.deny.is_none() && context.is_none() && judged.stderr.is_empty() {
         return None;
     }
@@ -131,6 +148,10 @@ fn answer(
         reply.stderr = Some(format!("{before}{}", judged.stderr));
     }
     Some(reply)
+}
+
+fn join(first: String, next: String) -> String {
+    format!("{first}\n{next}")
 }
 
 /// The folder and the settings that a session is recorded under. An agent may move on into another repository; its

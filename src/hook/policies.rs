@@ -4,6 +4,7 @@
 //! on what they are about: `FLOW_AGENTS_GOAL_FIT_MODE` and `…_STRICT` the Stop gate, `SA_QUALITY_GATE_FIX` and `…_STRICT` the
 //! formatter. Records and claims do not depend on any of it, and evidence is captured beside them (`hook::evidence`).
 
+use super::waiting::Waiting;
 use crate::hosts::{HostEvent, Kind};
 use crate::liveness::actor::Session;
 use crate::policy::runner::{Call, Hook};
@@ -34,6 +35,8 @@ pub(super) struct Asked<'a> {
     pub(super) cwd: &'a Path,
     /// Where its session started.
     pub(super) home: &'a Path,
+    /// Where its state is kept.
+    pub(super) data_dir: &'a Path,
 }
 
 /// What policies say together.
@@ -78,6 +81,12 @@ impl Switches {
 }
 
 impl Asked<'_> {
+    /// Where context waits that the host does not take yet; nowhere while policies are off.
+    pub(super) fn waiting(&self, session: Option<Session<'_>>) -> Option<Waiting> {
+        let Session { host, id } = session.filter(|_| self.switches.any())?;
+        Some(Waiting::of(self.data_dir, host, id))
+    }
+
     /// Asks the policies that are on.
     pub(super) fn judge(&self, env: &Env, event: &HostEvent<'_>, session: Option<Session<'_>>) -> Judged {
         let mut judged = Judged::default();

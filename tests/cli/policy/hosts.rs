@@ -268,3 +268,15 @@ fn to_work_elsewhere_is_no_way_out_and_a_foreign_task_is_nobodys() {
     std::fs::remove_file(stage.path("ws").join(".kontourai/flow-agents/current/conformance.json")).unwrap();
     assert!(!stop(&stage), "no pointer leads this session to the task");
 }
+
+#[test]
+fn what_a_host_does_not_hear_yet_it_hears_at_the_next_event_at_which_it_listens_and_once() {
+    let stage = open_task();
+    switch(&stage, "block");
+    let prompt = hook(&stage, "codex", None, &payload(&stage, "UserPromptSubmit"));
+    assert_eq!((prompt.stdout.as_str(), prompt.stderr.as_str()), ("", ""));
+    let call = |stage: &Stage| hook(stage, "codex", None, &payload(stage, "PreToolUse")).json();
+    let told = call(&stage)["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned();
+    assert!(told.starts_with("WORKFLOW STATE:"), "{told}");
+    assert_eq!(call(&stage), Value::Null);
+}
