@@ -41,3 +41,22 @@ impl Policies {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn policies_are_off_until_the_conf_says_otherwise() {
+        let mut warnings = vec![];
+        let mut of =
+            |text: &str| Policies::of(Some(&Conf::parse(Path::new("/c"), text.as_bytes())), &mut warnings);
+        assert_eq!(of(""), Policies::Off);
+        assert_eq!(of("policies = Block"), Policies::Block);
+        assert_eq!(of("policies=warn"), Policies::Warn);
+        assert_eq!(of("policies=sometimes"), Policies::Off);
+        assert_eq!(warnings, ["policies: not one of off, warn, block: off"]);
+        assert!(Policies::WORDS.into_iter().all(|word| Policies::parse(word).is_some()));
+    }
+}

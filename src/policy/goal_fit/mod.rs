@@ -30,7 +30,7 @@ use captured::Log;
 use flow::Gate;
 use settings::{Mode, Settings};
 use std::time::SystemTime;
-use streak::Streak;
+use streak::{Cause, Streak};
 use subject::{Found, Subject};
 
 /// What is said where a pointer leads nowhere.
@@ -112,9 +112,9 @@ fn age_min(call: &Call<'_>, subject: &Subject) -> Option<u64> {
 }
 
 fn decide(subject: &Subject, settings: &Settings, gate: Option<&Gate>, findings: Vec<Finding>) -> Judged {
-    let place = subject.place();
+    let streak = Streak::read(&subject.place(), &subject.slug());
     if findings.is_empty() {
-        Streak::end(&place);
+        streak.end();
         return Judged::free(String::new());
     }
     let header = match gate {
@@ -126,20 +126,20 @@ fn decide(subject: &Subject, settings: &Settings, gate: Option<&Gate>, findings:
     let open = !subject.is_done() && !subject.is_planned();
     let blocking: Vec<&Finding> = findings.iter().filter(|finding| finding.blocks(open)).collect();
     if settings.mode != Mode::Block || blocking.is_empty() {
-        Streak::end(&place);
+        streak.end();
         return Judged { findings, outcome: Outcome { stderr, ..Outcome::allow() }, stuck: false };
     }
-    let streak = Streak::read(&place, &subject.slug(), &blocking);
+    let cause = Cause::of(&subject.slug(), &blocking);
     let hard = blocking.iter().any(|finding| finding.weight == Weight::Hard);
-    let (count, most) = (streak.count(), settings.max_blocks);
+    let (count, most) = (streak.count(cause), settings.max_blocks);
     if count >= most && !hard {
-        Streak::end(&place);
+        streak.end();
         stderr.push_str(&format!(
             "[stop-gate] let go: refused {count} times for the same findings, which are still open\n"
         ));
         return Judged { findings, outcome: Outcome { stderr, ..Outcome::allow() }, stuck: false };
     }
-    streak.refused();
+    streak.refused(cause);
     let number = count.saturating_add(1);
     let fate = if hard { "it stays refused until these are settled" } else { "then it is let go" };
     stderr.push_str(&format!(
