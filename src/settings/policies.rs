@@ -20,15 +20,21 @@ impl Policies {
     /// The words for it.
     pub const WORDS: [&str; 3] = ["off", "warn", "block"];
 
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Warn => "warn",
+            Self::Block => "block",
+        }
+    }
+
     /// What a word says.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        match word.trim().to_ascii_lowercase().as_str() {
-            "off" => Some(Self::Off),
-            "warn" => Some(Self::Warn),
-            "block" => Some(Self::Block),
-            _ => None,
-        }
+        let word = word.trim();
+        [Self::Off, Self::Warn, Self::Block].into_iter().find(|mode| word.eq_ignore_ascii_case(mode.as_str()))
     }
 
     /// What the conf says. A word that is none is off, with a warning.

@@ -382,6 +382,9 @@ fn policies_are_switched_by_a_key_of_the_conf_and_a_conf_that_hides_a_console_is
     assert_eq!(read(&conf(&env)), "policies=block\n", "what is not asked for stays");
     init(&env, &["--policies", "off"], 0);
     assert_eq!(read(&conf(&env)), "policies=off\n");
+    init(&env, &["--policies", "warn"], 0);
+    let report = json(&env.run(&["doctor", "--json"]), "doctor.schema.json");
+    assert_eq!(report["policies"], "warn");
     init(&env, &["--policies", "sometimes"], 2);
 
     let env = TestEnv::new();
