@@ -16,7 +16,7 @@
 //!                            relay::worker: outbox -> transport -> Console
 //! ```
 //!
-//! Rooms depend downwards only: `cli → hook, setup, report → economics, telemetry, liveness, policy → hosts, usage, pricing, attribution, evidence,
+//! Rooms depend downwards only: `cli → hook, setup, report → policy → economics, telemetry, liveness → hosts, usage, pricing, attribution, evidence,
 //! relay → journal, settings → sys`. `ARCHITECTURE.md` has the picture and the invariants.
 
 pub mod attribution;

@@ -35,8 +35,12 @@ function born(session, parent, cwd, version) {
   children.add(session)
 }
 
-function rests(session, cwd) {
-  return tell(children.has(session) ? "SubagentStop" : "Stop", session, cwd)
+async function rests(session, cwd, client) {
+  const reply = await tell(children.has(session) ? "SubagentStop" : "Stop", session, cwd)
+  if (reply.allow !== false || reply.stuck) return
+  // A session that rests cannot be kept from it, but it can be asked to go on.
+  const body = { parts: [{ type: "text", text: reply.reason, synthetic: true }] }
+  await client?.session?.promptAsync?.({ path: { id: session }, query: { directory: cwd }, body })?.catch?.(() => {})
 }
 
 /** What the user wrote, of the parts of a message. */
@@ -45,11 +49,11 @@ function text(parts) {
 }
 
 /** Version 1 of the plugin interface. */
-const server = async ({ directory }) => ({
+const server = async ({ directory, client }) => ({
   event: async ({ event }) => {
     const { info, sessionID } = event.properties ?? {}
     if (event.type === "session.created") await born(info?.id, info?.parentID, directory, info?.version)
-    if (event.type === "session.idle") await rests(sessionID, directory)
+    if (event.type === "session.idle") await rests(sessionID, directory, client)
     if (event.type === "session.deleted") await tell("SessionEnd", info?.id ?? sessionID, directory)
   },
   "chat.message": async (input, output) => {

@@ -89,6 +89,7 @@ fn print(report: &Report, context: &mut Context<'_>) -> io::Result<()> {
     }
     let version = report.pricing.version.as_deref().unwrap_or("unknown");
     writeln!(out, "  prices      {version} ({})", report.pricing.origin)?;
+    writeln!(out, "  policies    {}", report.policies)?;
     for finding in &report.findings {
         let (word, red) = match finding.severity {
             Severity::Error => ("error", true),

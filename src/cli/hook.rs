@@ -1,10 +1,11 @@
 //! `tally hook HOST [--event E]`: whatever happens, exit 0, at most one line on standard error, and a standard output
-//! that is empty unless the agent is to be told something.
+//! that is empty unless the agent is to be told something. Policies, where they are on, may say more, and refuse in the host's
+//! own form; for Kiro that is exit 2.
 
 use super::verb::Does::Run;
 use super::verb::Kind::Text;
 use super::verb::{Verb, option, place};
-use crate::hook::{self, reply::Reply};
+use crate::hook;
 use crate::hosts::Mapping;
 use crate::settings::env::Env;
 use std::ffi::OsString;
@@ -29,34 +30,39 @@ pub(super) const VERB: Verb = Verb {
 /// Input beyond this is not read: no host writes so much, and a hook must stay small.
 const MAX_INPUT: u64 = 64 << 20;
 
-pub(super) fn run(env: &Env, args: &[OsString], cwd: &Path) {
+/// Serves one call, and returns its exit code: 0, but where a host is told of a refusal by another.
+pub(super) fn run(env: &Env, args: &[OsString], cwd: &Path) -> u8 {
     // A panic must not become the host's problem: no message, no exit code.
     std::panic::set_hook(Box::new(|_| ()));
     let served = std::panic::catch_unwind(|| serve(env, args, cwd));
-    if served.is_err() {
+    served.unwrap_or_else(|_| {
         drop(std::panic::catch_unwind(|| hook::complain(env, cwd, "hook: a bug in tally stopped this hook")));
-    }
+        0
+    })
 }
 
-fn serve(env: &Env, args: &[OsString], cwd: &Path) {
+fn serve(env: &Env, args: &[OsString], cwd: &Path) -> u8 {
     let call = match parse(args) {
         Ok(call) => call,
         Err(mistake) => {
             drop(writeln!(io::stderr(), "tally hook: {mistake}"));
             hook::complain(env, cwd, &format!("hook: {mistake}"));
-            return;
+            return 0;
         }
     };
     let mut input = Vec::new();
     // What cannot be read is no JSON either: one complaint covers both.
     drop(io::stdin().lock().take(MAX_INPUT).read_to_end(&mut input));
-    if let Some(reply) = hook::serve(env, &call.host, call.event.as_deref(), &input, cwd) {
-        // A host that closed the pipe does not want to know.
-        drop(match reply {
-            Reply::Stdout(answer) => writeln!(io::stdout(), "{answer}"),
-            Reply::Stderr(text) => writeln!(io::stderr(), "tally hook: {text}"),
-        });
+    let Some(reply) = hook::serve(env, &call.host, call.event.as_deref(), &input, cwd) else { return 0 };
+    // A host that closed the pipe does not want to know.
+    if let Some(answer) = reply.stdout {
+        drop(writeln!(io::stdout(), "{answer}"));
     }
+    if let Some(text) = reply.stderr {
+        let by = if reply.exit_code == 0 { "tally hook: " } else { "" };
+        drop(writeln!(io::stderr(), "{by}{text}"));
+    }
+    reply.exit_code
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -1,7 +1,10 @@
 //! The command line: the only room that prints, prompts or exits.
 //!
-//! Exit codes: 0 done, 1 refused, failed or unhealthy, 2 usage, 3 claim not free. `tally hook` is different: always 0.
+//! Exit codes: 0 done, 1 refused, failed or unhealthy, 2 usage, 3 claim not free. `tally hook` is different: always
+//! 0, but 2 where a policy refuses something to Kiro; `tally run-hook` and `tally conformance adapter` answer as the contract
+//! has it.
 
+mod conformance;
 mod demo;
 mod doctor;
 mod economics;
@@ -14,6 +17,7 @@ mod pricing;
 mod progress;
 mod project;
 mod relay;
+mod run_hook;
 mod uninstall;
 mod usage;
 mod verb;
@@ -43,6 +47,8 @@ static TALLY: Verb = Verb {
         hosts::VERB,
         demo::VERB,
         relay::VERB,
+        run_hook::VERB,
+        conformance::VERB,
         init::VERB,
         uninstall::VERB,
         doctor::VERB,
@@ -99,8 +105,15 @@ pub fn main() -> ExitCode {
     if args.get(1).is_some_and(|verb| verb == "hook")
         && !args.iter().any(|arg| arg == "--help" || arg == "-h")
     {
-        hook::run(&env, args.get(2..).unwrap_or_default(), &cwd);
-        return ExitCode::SUCCESS;
+        return ExitCode::from(hook::run(&env, args.get(2..).unwrap_or_default(), &cwd));
+    }
+    if args.get(1).is_some_and(|verb| verb == "run-hook")
+        && !args.iter().any(|arg| arg == "--help" || arg == "-h")
+    {
+        return ExitCode::from(run_hook::run(&env, args.get(2..).unwrap_or_default(), &cwd));
+    }
+    if args.get(1..) == Some(&["conformance".into(), "adapter".into()]) {
+        return ExitCode::from(conformance::adapt(&env, &cwd));
     }
     if args.get(1).is_some_and(|verb| verb == "__generate") {
         return ExitCode::from(generate(&mut io::stdout()));

@@ -27,6 +27,8 @@ pub(super) enum Does {
     Run(Run),
     /// What one of these does, in the order of `--help`.
     Verbs(&'static [Verb]),
+    /// Its own work, unless one of these is named; never with arguments of its own then.
+    Either(Run, &'static [Verb]),
 }
 
 /// What a value is.
@@ -192,24 +194,32 @@ impl Verb {
         for arg in self.args {
             command = command.arg(arg.to_clap());
         }
-        if let Does::Verbs(verbs) = self.does {
-            command = command.subcommand_required(true).arg_required_else_help(true);
-            for verb in verbs {
-                command = command.subcommand(verb.to_clap());
+        let verbs = match self.does {
+            Does::Run(_) => &[],
+            Does::Verbs(verbs) => {
+                command = command.subcommand_required(true).arg_required_else_help(true);
+                verbs
             }
+            Does::Either(_, verbs) => {
+                command = command.args_conflicts_with_subcommands(true);
+                verbs
+            }
+        };
+        for verb in verbs {
+            command = command.subcommand(verb.to_clap());
         }
         command
     }
 
     /// What is to be done, and with what. `None` only for what [`Verb::to_clap`] refuses: a group without a verb.
     pub(super) fn chosen<'a>(&self, matches: &'a ArgMatches) -> Option<(Run, Given<'a>)> {
-        match self.does {
-            Does::Run(run) => Some((run, Given(matches))),
-            Does::Verbs(verbs) => {
-                let (name, matches) = matches.subcommand()?;
-                verbs.iter().find(|verb| verb.name == name)?.chosen(matches)
-            }
-        }
+        let (own, verbs): (_, &[Self]) = match self.does {
+            Does::Run(run) => (Some(run), &[]),
+            Does::Verbs(verbs) => (None, verbs),
+            Does::Either(run, verbs) => (Some(run), verbs),
+        };
+        let Some((name, below)) = matches.subcommand() else { return Some((own?, Given(matches))) };
+        verbs.iter().find(|verb| verb.name == name)?.chosen(below)
     }
 }
 

@@ -1,13 +1,15 @@
 //! What a tool call came to, and its record beside the sidecars of the task that the session is bound to (contract I).
 
+use super::policies::Switches;
 use super::records::Call;
 use super::source;
 use crate::attribution::sidecar;
 use crate::evidence::command_log::{self, Refused};
 use crate::evidence::outcome::{Observed, Outcome};
 use crate::evidence::{codex, outcome};
-use crate::hosts::Field;
+use crate::hosts::{Field, Kind};
 use crate::liveness::actor::{self, Session, sanitize_segment};
+use crate::policy::{self, capture};
 use crate::settings::Settings;
 
 /// What the call came to. Codex tells an exit code in words, or in its rollout.
@@ -29,13 +31,31 @@ pub(super) fn keep(
     now_ms: i64,
 ) -> Result<(), Refused> {
     let Some(command) = command_log::command(call.event.payload) else { return Ok(()) };
+    let session = call.event.text(Field::Session).map(|id| Session { host: call.event.host(), id });
+    if Switches::of(call.env, settings.policies).any() {
+        // The log that the Stop gate will read.
+        let cwd = call.cwd.unwrap_or(call.home);
+        let asked = policy::Call {
+            env: call.env,
+            cwd,
+            home: Some(call.home),
+            session,
+            event: Kind::PostToolUse,
+            payload: None,
+            truncated: false,
+            blocks: false,
+            patience: None,
+            now_ms,
+        };
+        let folder = capture::folder(&asked);
+        return folder.map_or(Ok(()), |folder| capture::keep(&folder, command, observed, now_ms));
+    }
     let bases = settings.workspace.sidecar_bases();
     if !bases.iter().any(|base| sidecar::may_have_task(base)) {
         return Ok(());
     }
-    let session = call.event.text(Field::Session).map(|id| Session { host: call.event.host(), id });
     let actor = actor::resolve(call.env, session).actor.map(|actor| sanitize_segment(&actor.name));
     let lookup = sidecar::Lookup { bases: &bases, actor: actor.as_deref(), ..sidecar::Lookup::default() };
     let Some(folder) = sidecar::active_folder(&lookup) else { return Ok(()) };
-    command_log::append(&folder, command, observed, now_ms).map(drop)
+    capture::keep(&folder, command, observed, now_ms)
 }

@@ -1,5 +1,6 @@
 //! What a host calls: its hook JSON in, records out, and never an answer that depends on how we fare (DESIGN §4, G1).
-//! The one answer is context: a conflict of claims, told where the host can take it ([`reply`]).
+//! What is answered is context, a conflict of claims for one, told where the host can take it ([`reply`]), and where policies
+//! are on what they refuse.
 //!
 //! Nothing here opens a socket, starts a runtime, loads TLS roots or starts git. What goes wrong is one line in
 //! `tally.log`; the host sees exit 0, and a stdout that is empty unless there is something to tell the agent.
@@ -7,18 +8,23 @@
 pub mod errand;
 mod evidence;
 mod liveness;
+mod policies;
 mod records;
 pub mod reply;
 mod source;
+mod waiting;
 
 use crate::hosts::{Field, HostEvent, Kind, Mapping};
 use crate::journal::{bounded, notes};
 use crate::liveness::actor::Session;
+use crate::policy::Input;
 use crate::settings::Settings;
 use crate::settings::env::Env;
 use crate::settings::workspace::Workspace;
+use crate::sys::clock;
 use crate::usage::Runtime;
-use reply::{Reply, Voice};
+use reply::{Hearing, Reply, Said, Voice};
+use serde_json::Map;
 use std::path::{Path, PathBuf};
 
 /// What a hook has to say for itself; the host never hears it.
@@ -33,7 +39,7 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
         Ok(document) => document,
         Err(error) => {
             log(process_cwd, Complaint(format!("the payload is not a JSON object: {error}")));
-            return None;
+            return cut_off(env, &mapping, event, input, process_cwd);
         }
     };
     let Some(event) = mapping.event(&document.fields, event) else {
@@ -50,29 +56,72 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
         .and_then(|(runtime, source)| source::started_in(runtime, source, &event));
     let (home, settings) = home_of_session(env, started, cwd);
     let workspace = (home == cwd).then(|| settings.workspace.clone());
+    let call = records::Call {
+        env,
+        event: &event,
+        cut: &document.cut,
+        runtime,
+        source: source.as_deref(),
+        home: &home,
+        cwd: told,
+    };
+    let policies = policies::Switches::of(env, settings.policies);
+    let data_dir = settings.data_dir.clone();
     if settings.enabled {
-        let call = records::Call {
-            env,
-            event: &event,
-            cut: &document.cut,
-            runtime,
-            source: source.as_deref(),
-            home: &home,
-            cwd: told,
-        };
         for complaint in records::write(&call, settings) {
             log(cwd, complaint);
         }
+    } else if policies.any()
+        && event.kind() == Kind::PostToolUse
+        && let Err(refused) = evidence::keep(&call, &settings, evidence::observe(&call), clock::now_ms())
+    {
+        log(cwd, Complaint(refused.to_string()));
     }
-    answer(env, &event, cwd, workspace.as_ref(), &|complaint| log(cwd, complaint))
+    answer(
+        env,
+        &event,
+        cwd,
+        workspace.as_ref(),
+        &policies::Asked { switches: policies, input, cwd, home: &home, data_dir: &data_dir },
+        &|complaint| log(cwd, complaint),
+    )
 }
 
-/// Keeps the claim of the session, and says what the agent is to be told.
+/// Answers a payload that is too long to be read whole: a policy may have to refuse what it cannot see.
+fn cut_off(env: &Env, mapping: &Mapping, event: Option<&str>, input: &[u8], cwd: &Path) -> Option<Reply> {
+    /// Where a host names the event.
+    const HEAD: usize = 64 << 10;
+    let settings = Settings::load(env, cwd);
+    let switches = policies::Switches::of(env, settings.policies);
+    if !switches.any() || !Input::read(input).truncated {
+        return None;
+    }
+    let head = String::from_utf8_lossy(input.get(..HEAD).unwrap_or(input));
+    let named = || {
+        let after = head.split_once("\"hook_event_name\"")?.1.trim_start().strip_prefix(':')?;
+        after.trim_start().strip_prefix('"')?.split('"').next()
+    };
+    // What does not say what it is may be anything, also what has to be refused.
+    let name = event.or_else(named).unwrap_or("PreToolUse");
+    let fields = Map::new();
+    let event = mapping.event(&fields, Some(name))?;
+    answer(
+        env,
+        &event,
+        cwd,
+        None,
+        &policies::Asked { switches, input, cwd, home: cwd, data_dir: &settings.data_dir },
+        &|Complaint(text)| complain(env, cwd, &text),
+    )
+}
+
+/// Keeps the claim of the session, asks the policies, and says what the agent is to be told.
 fn answer(
     env: &Env,
     event: &HostEvent<'_>,
     cwd: &Path,
     workspace: Option<&Workspace>,
+    policies: &policies::Asked<'_>,
     log: &dyn Fn(Complaint),
 ) -> Option<Reply> {
     let host = event.host();
@@ -88,9 +137,30 @@ fn answer(
         log(complaint);
         None
     });
-    let (reply, downgrade) = call.voice.say(event.text(Field::Session).unwrap_or_default(), told?);
+    let mut judged = policies.judge(env, event, call.session);
+    if let Some(waiting) = policies.waiting(call.session) {
+        match call.voice.hearing() {
+            Hearing::Later => judged.context.take().iter().for_each(|text| waiting.keep(text)),
+            Hearing::Now => judged.context = waiting.take().into_iter().chain(judged.context).reduce(join),
+            Hearing::Never => {}
+        }
+    }
+    let context = told.into_iter().chain(judged.context).reduce(join);
+    if judged.deny.is_none() && context.is_none() && judged.stderr.is_empty() {
+        return None;
+    }
+    let said = Said { deny: judged.deny, stuck: judged.stuck, context };
+    let (mut reply, downgrade) = call.voice.say(event.text(Field::Session).unwrap_or_default(), &said);
     downgrade.into_iter().for_each(log);
+    if !judged.stderr.is_empty() {
+        let before = reply.stderr.map(|text| format!("{text}\n")).unwrap_or_default();
+        reply.stderr = Some(format!("{before}{}", judged.stderr));
+    }
     Some(reply)
+}
+
+fn join(first: String, next: String) -> String {
+    format!("{first}\n{next}")
 }
 
 /// The folder and the settings that a session is recorded under. An agent may move on into another repository; its

@@ -9,16 +9,25 @@
 //! 3. What is protected, and the words that tools use, are data: `config/policies.toml`.
 //! 4. No reason ever suggests to switch a hook off.
 
+pub mod capture;
+pub mod conformance;
+pub mod goal_fit;
 pub mod input;
 pub mod json;
 pub mod payload;
 pub mod protect;
+pub mod quality_gate;
 mod rules;
+pub mod runner;
+pub mod session;
 pub mod shell;
+pub mod steering;
+pub mod text;
 mod words;
 
 pub use input::Input;
 pub use payload::Payload;
+pub use runner::{Call, Policy};
 
 /// What a policy decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,14 +57,24 @@ pub struct Outcome {
 pub enum Stdout {
     /// The bytes of standard input, all of them.
     Echo,
+    /// The same, and behind them this text.
+    Append(String),
     /// This text and nothing else.
     Text(String),
+}
+
+impl Outcome {
+    /// The agent may go on, and there is nothing to say.
+    #[must_use]
+    pub const fn allow() -> Self {
+        Self { exit: 0, stdout: Stdout::Echo, stderr: String::new() }
+    }
 }
 
 impl From<Verdict> for Outcome {
     fn from(verdict: Verdict) -> Self {
         match verdict {
-            Verdict::Allow => Self { exit: 0, stdout: Stdout::Echo, stderr: String::new() },
+            Verdict::Allow => Self::allow(),
             Verdict::Block { reason } => {
                 Self { exit: 2, stdout: Stdout::Text(String::new()), stderr: reason }
             }

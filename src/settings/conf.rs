@@ -21,9 +21,9 @@ pub const FILE_NAME: &str = "telemetry-console.conf";
 /// A conf larger than this is refused: it cannot be one.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Keys with a meaning (contract F.4), besides `channel.NAME.KEY`. `console_telemetry_token_file` and
-/// `console_telemetry_relay` are our additions.
-const KEYS: [&str; 30] = [
+/// Keys with a meaning (contract F.4), besides `channel.NAME.KEY`. `console_telemetry_token_file`,
+/// `console_telemetry_relay` and `policies` are our additions.
+const KEYS: [&str; 31] = [
     "enabled",
     "channels",
     "enrich_system",
@@ -54,6 +54,7 @@ const KEYS: [&str; 30] = [
     "console_pricing_url",
     "pricing_url",
     "pricing_file",
+    "policies",
 ];
 
 /// The settings of one conf file.

@@ -191,6 +191,34 @@ environment! {
         TALLY_RELAY_WORKER: "Set by Tally in its relay worker, so that a worker never starts another.",
             unset: "this process is not a worker";
     }
+    "Policies" {
+        SA_HOOK_PROFILE: "The profile of hooks: `minimal`, `standard` or `strict`. `tally run-hook` runs a hook only in the profiles that it names.",
+            unset: "`standard`";
+        SA_DISABLED_HOOKS: "Hooks that `tally run-hook` does not run: their ids, with commas.",
+            unset: "all run";
+        SA_HOOK_INPUT_TRUNCATED: "`1`: whoever calls `tally run-hook` has cut the payload off already.",
+            unset: "the payload is as long as it came";
+        SA_QUALITY_GATE_FIX: "`true`: quality-gate formats the file instead of checking it.",
+            unset: "it only checks";
+        SA_QUALITY_GATE_STRICT: "`true`: quality-gate says what failed, and checks Go as well.",
+            unset: "it says nothing";
+        FLOW_AGENTS_GOAL_FIT_MODE: "What stop-goal-fit does: `block`, `warn` or `off`.",
+            unset: "`block` if `FLOW_AGENTS_GOAL_FIT_STRICT` is `true`, else the conf key `policies`, else `warn`";
+        FLOW_AGENTS_GOAL_FIT_STRICT: "`true`: stop-goal-fit blocks.",
+            unset: "see `FLOW_AGENTS_GOAL_FIT_MODE`";
+        FLOW_AGENTS_GOAL_FIT_MAX_BLOCKS: "How often stop-goal-fit refuses a stop for the same findings, of those that may be let go.",
+            unset: "3";
+        FLOW_AGENTS_GOAL_FIT_BACKSTOP: "What comes of a command that was claimed to pass and never seen to run: `block` runs it, `off` runs it and only warns, `skip` does not run it.",
+            unset: "`block`";
+        FLOW_AGENTS_GOAL_FIT_BACKSTOP_TIMEOUT_MS: "How long such a command may take, in milliseconds.",
+            unset: "120000";
+        FLOW_AGENTS_GOAL_FIT_RECHECK: "`true`: where the project does not say how to check a claim, the claimed command itself is run.",
+            unset: "it is not";
+        FLOW_AGENTS_REQUIRE_SIDECARS: "`true`: a session must have its state, its acceptance criteria and its evidence.",
+            unset: "it need not";
+        FLOW_AGENTS_REQUIRE_CRITIQUE: "`true`: a session must have been reviewed.",
+            unset: "it need not";
+    }
     "Runs and terminals" {
         TALLY_CLOCK_MS: "Freezes the clock at this time, in epoch milliseconds, for repeatable runs.",
             unset: "the clock runs";

@@ -13,6 +13,7 @@ pub mod endpoint;
 pub mod env;
 #[cfg(test)]
 mod golden_tests;
+pub mod policies;
 pub mod secret;
 pub mod switch;
 mod trust;
@@ -27,6 +28,7 @@ use conf::{Conf, Lookup};
 use defaults::DEFAULTS;
 use destination::{Destination, Flags};
 use env::{Env, Var, vars};
+use policies::Policies;
 use switch::{RelayKind, Switch, relay_switch};
 use workspace::Workspace;
 
@@ -62,6 +64,8 @@ pub struct Settings {
     pub liveness_relay: Switch,
     /// Whether session events are queued and sent.
     pub telemetry_relay: Switch,
+    /// Whether policies decide, and how strictly.
+    pub policies: Policies,
     /// Whether hooks emit anything.
     pub enabled: bool,
     /// `DO_NOT_TRACK`: nothing leaves the machine and nothing is queued.
@@ -163,6 +167,7 @@ impl Settings {
             foreground: foreground.is_some_and(|switch| switch.on),
             timeouts: Timeouts::load(env, &mut warnings),
             workspace,
+            policies: Policies::of(lookup.conf.as_ref(), &mut warnings),
             conf: lookup.conf,
             destination,
             economics_relay,

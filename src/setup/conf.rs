@@ -10,7 +10,7 @@ use crate::settings::endpoint::Endpoint;
 use super::console::Change;
 
 /// Keys that [`edit`] may write, and so what [`without`] takes out.
-pub const KEYS: [&str; 7] = [
+pub const KEYS: [&str; 8] = [
     "console_telemetry_url",
     "console_telemetry_endpoint_url",
     "console_telemetry_token",
@@ -18,6 +18,7 @@ pub const KEYS: [&str; 7] = [
     "console_economics_relay",
     "console_liveness_relay",
     "console_telemetry_relay",
+    "policies",
 ];
 
 /// The endpoints of single kinds of records.
@@ -53,6 +54,9 @@ pub fn edit(text: &str, change: &Change) -> String {
         if let Some(on) = switch {
             lines.set(key, Some(if on { "1" } else { "0" }));
         }
+    }
+    if let Some(policies) = change.policies {
+        lines.set("policies", Some(policies));
     }
     lines.text()
 }

@@ -26,7 +26,7 @@ pub enum Sink {
     UserHosted,
 }
 
-/// The Console flags of a set-up, as given.
+/// The flags of a set-up that go into the conf, as given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flags {
     /// `--telemetry-sink`, each value a comma-separated list.
@@ -45,6 +45,8 @@ pub struct Flags {
     pub liveness_relay: Option<bool>,
     /// `--events-relay` or `--no-events-relay`.
     pub telemetry_relay: Option<bool>,
+    /// `--policies`, one of the words of [`Policies`](crate::settings::policies::Policies).
+    pub policies: Option<&'static str>,
 }
 
 /// Where the token comes from. It is never an argument.
@@ -73,6 +75,8 @@ pub struct Change {
     pub liveness_relay: Option<bool>,
     /// Switch of the relay of session events.
     pub telemetry_relay: Option<bool>,
+    /// What policies do.
+    pub policies: Option<&'static str>,
 }
 
 /// A URL that records may go to, and how it was written.
@@ -116,7 +120,7 @@ impl Sink {
 }
 
 impl Flags {
-    /// Whether anything about a Console was asked.
+    /// Whether anything of it was asked.
     #[must_use]
     pub fn any(&self) -> bool {
         *self != Self::default()
@@ -141,6 +145,7 @@ impl Flags {
             economics_relay: self.economics_relay,
             liveness_relay: self.liveness_relay,
             telemetry_relay: self.telemetry_relay,
+            policies: self.policies,
         })
     }
 

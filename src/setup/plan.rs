@@ -228,6 +228,24 @@ pub fn moved_token(place: &Place, change: &Change) -> Option<String> {
     (from.origin() != to.endpoint.origin()).then(|| from.origin().to_owned())
 }
 
+/// What is to be said of a project's conf that is made without a Console where the user has one: the project's stands alone.
+#[must_use]
+pub fn shadowed(place: &Place, change: &Change) -> Option<String> {
+    let names_console = change.url.is_some() || change.endpoint.is_some();
+    if place.scope != Scope::Workspace || names_console || place.conf.exists() {
+        return None;
+    }
+    let own = place.home.join(".flow-agents").join(FILE_NAME);
+    let console = Destination::from_conf(&Conf::open(&own).ok()?);
+    console.map(|_| {
+        format!(
+            "the project's conf now stands in the place of {}, whose Console does not hold here any more: name it with \
+             --console-url as well, or use --global",
+            own.display()
+        )
+    })
+}
+
 /// Whether others than the owner can read a file.
 #[must_use]
 pub fn is_open(path: &Path) -> bool {

@@ -21,6 +21,8 @@ mod hosts;
 #[cfg(test)]
 mod liveness;
 #[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod relay;
 #[cfg(test)]
 mod setup;

@@ -7,6 +7,7 @@ use super::failure::Failure;
 use super::verb::Does::Run;
 use super::verb::Kind::{Choice, Path, Text};
 use super::verb::{Arg, Given, Verb, flag, option};
+use crate::settings::policies::Policies;
 use crate::setup::console::{Flags, Mistake, TokenSource};
 use crate::setup::doctor::report::{Finding, Reachability, Report, Severity};
 use crate::setup::doctor::{self, Network, Reach};
@@ -56,6 +57,12 @@ pub(super) const VERB: Verb = Verb {
         flag("no-liveness-relay", "Send no claims; what holds if you never said"),
         flag("events-relay", "Send session events; what holds if you never said").against("no-events-relay"),
         flag("no-events-relay", "Send no session events"),
+        option(
+            "policies",
+            "MODE",
+            Choice(&Policies::WORDS),
+            "What policies do: off, warn (say what they would refuse), block; off if you never said",
+        ),
         YES,
         DRY_RUN,
         JSON,
@@ -132,6 +139,7 @@ fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
             ));
             reach = Reach::Nowhere("the Console moved and the token did not: run tally doctor to ask it");
         }
+        notes.extend(plan::shadowed(&place, &change));
         planned.extend(plan::conf(&place, &change));
     }
     if let Some(file) = given.path("console-token-file")
@@ -187,6 +195,7 @@ fn flags(given: &Given<'_>) -> Flags {
         economics_relay: switch("economics-relay", "no-economics-relay"),
         liveness_relay: switch("liveness-relay", "no-liveness-relay"),
         telemetry_relay: switch("events-relay", "no-events-relay"),
+        policies: Policies::WORDS.into_iter().find(|word| given.text("policies") == Some(word)),
     }
 }
 

@@ -114,6 +114,12 @@ pub fn normalized(command: &str) -> String {
     shell::words(command).collect::<Vec<_>>().join(" ")
 }
 
+/// Whether the command is a `grep` or `diff` on its own, whose exit code 1 says that nothing was found.
+#[must_use]
+pub fn is_bare_search(command: &str) -> bool {
+    shell::is_bare_search(command)
+}
+
 /// Appends what was `observed` of `command`, at `at_ms`, to the log in `folder`, the existing folder of the task's
 /// sidecars. The record survives the death of the process, not a loss of power.
 ///

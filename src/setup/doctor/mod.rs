@@ -85,6 +85,7 @@ pub fn examine(place: &Place, network: Network) -> Report {
         hooks,
         outbox,
         pricing,
+        policies: settings.policies.as_str(),
         warnings: findings
             .iter()
             .filter(|finding| finding.severity == Severity::Warning)

@@ -29,6 +29,8 @@ pub struct Report {
     pub outbox: Option<OutboxReport>,
     /// The price registry in force.
     pub pricing: PricingReport,
+    /// What policies do: `off`, `warn` or `block`.
+    pub policies: &'static str,
     /// What is wrong or worth knowing, errors first.
     pub findings: Vec<Finding>,
     /// The messages of the findings that are warnings, for readers of the incumbent's report.

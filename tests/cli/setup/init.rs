@@ -383,3 +383,28 @@ fn environment_variables_never_end_up_in_a_conf() {
         !tree(&env.project()).iter().any(|(_, _, bytes)| String::from_utf8_lossy(bytes).contains("leaked"))
     );
 }
+
+#[test]
+fn policies_are_switched_by_a_key_of_the_conf_and_a_conf_that_hides_a_console_is_said() {
+    let env = TestEnv::new();
+    init(&env, &["--policies", "block"], 0);
+    assert_eq!(read(&conf(&env)), "policies=block\n");
+    assert_eq!(mode(&conf(&env)), 0o600);
+    init(&env, &[], 0);
+    assert_eq!(read(&conf(&env)), "policies=block\n", "what is not asked for stays");
+    init(&env, &["--policies", "off"], 0);
+    assert_eq!(read(&conf(&env)), "policies=off\n");
+    init(&env, &["--policies", "warn"], 0);
+    let report = json(&env.run(&["doctor", "--json"]), "doctor.schema.json");
+    assert_eq!(report["policies"], "warn");
+    init(&env, &["--policies", "sometimes"], 2);
+
+    let env = TestEnv::new();
+    let own = env.home().join(".flow-agents/telemetry-console.conf");
+    put(&own, "console_telemetry_url=https://c.example\n");
+    set_mode(&own, 0o600);
+    let said = init(&env, &["--policies", "warn", "--json"], 0);
+    let answer: Value = serde_json::from_slice(&said.stdout).unwrap();
+    let notes = answer["notes"].to_string();
+    assert!(notes.contains("does not hold here any more"), "{notes}");
+}

@@ -1,0 +1,6 @@
+//! The policies as hosts and adapters call them: on real files and real repositories, against recorded vectors.
+
+mod hosts;
+mod kit;
+mod stage;
+mod vectors;
