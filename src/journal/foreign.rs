@@ -134,9 +134,8 @@ pub trait Wants<'de>: Sized {
     ///
     /// # Errors
     /// When it is not JSON.
-    fn array<A: SeqAccess<'de>>(mut seq: A) -> Result<Option<Self>, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
+    fn array<A: SeqAccess<'de>>(seq: A) -> Result<Option<Self>, A::Error> {
+        pass_over_all(seq).map(|()| None)
     }
 }
 
@@ -212,9 +211,17 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
     }
 }
 
-/// Consumes an object that nobody wants.
+/// Consumes an object that nobody wants. Not inlined: once for all that do not want it.
+#[inline(never)]
 fn pass_over<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
     while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+/// As [`pass_over`], an array.
+#[inline(never)]
+fn pass_over_all<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
+    while seq.next_element::<IgnoredAny>()?.is_some() {}
     Ok(())
 }
 

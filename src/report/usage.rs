@@ -10,8 +10,9 @@ use crate::usage::call::{Name, Traits};
 use crate::usage::diagnostics::UnreadFile;
 use crate::usage::runtime::Source;
 use crate::usage::{Call, Credits, Diagnostics, Tokens};
+use hashbrown::HashMap;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Usage of a set of transcripts.

@@ -4,9 +4,8 @@
 //! holds four bytes a call.
 
 use super::call::{Call, CallKey, Name, Observation};
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Calls by their identity.
