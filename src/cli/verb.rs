@@ -252,3 +252,59 @@ impl<'a> Given<'a> {
         self.0.get_one(id).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERB: Verb = Verb {
+        name: "walk",
+        about: "Walk",
+        does: Does::Run(|_, _| Ok(0)),
+        args: &[
+            place("FROM", Kind::Path, "From where").unless("home"),
+            flag("home", "From home").against("FROM"),
+            option("steps", "N", Kind::Number(1, 9), "How many").default("2"),
+            option("with", "NAME", Kind::Choice(&["dog", "cat"]), "With whom").many().alias("and"),
+            option("say", "TEXT", Kind::Text, "What to say").takes_dashes(),
+        ],
+    };
+
+    fn walk(line: &str) -> Result<ArgMatches, String> {
+        let said = VERB.to_clap().try_get_matches_from(line.split(' ')).map_err(|error| error.to_string());
+        said.map_err(|text| text.lines().next().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn what_is_given_is_read_by_its_id() {
+        let matches = walk("walk /a --steps 9 --with dog --and cat --say -x").unwrap();
+        let (_, given) = VERB.chosen(&matches).unwrap();
+        assert_eq!((given.path("FROM"), given.flag("home")), (Some(Path::new("/a")), false));
+        assert_eq!((given.number("steps"), given.text("say")), (Some(9), Some("-x")));
+        assert_eq!(given.texts("with"), ["dog", "cat"]);
+        let matches = walk("walk --home").unwrap();
+        let (_, given) = VERB.chosen(&matches).unwrap();
+        assert_eq!((given.path("FROM"), given.flag("home")), (None, true));
+        assert_eq!((given.number("steps"), given.text("say"), given.texts("with")), (Some(2), None, vec![]));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, expected) in [
+            ("walk", "required arguments were not provided"),
+            ("walk /a --home", "cannot be used with"),
+            ("walk /a --steps 10", "invalid value '10' for '--steps <N>': 10 is not in 1..=9"),
+            ("walk /a --steps x", "invalid digit found in string"),
+            ("walk /a --with bird", "invalid value 'bird' for '--with <NAME>'"),
+            ("walk /a /b", "unexpected argument '/b' found"),
+        ] {
+            let mistake = walk(line).unwrap_err();
+            assert!(mistake.contains(expected), "{line}: {mistake}");
+        }
+    }
+
+    #[test]
+    fn clap_takes_every_table() {
+        super::super::TALLY.to_clap().debug_assert();
+    }
+}
