@@ -70,11 +70,12 @@ pub fn emit(call: &Call<'_>) -> Vec<String> {
         status: outcome::status(event.payload, observed.result),
         observed,
     });
-    let started_ms = memory.as_ref().and_then(Memory::started_ms);
+    // A clock that was set back makes no session shorter than nothing.
+    let duration_ms = memory.as_ref().and_then(Memory::started_ms).map(|start| (call.now_ms - start).max(0));
     let mut said = vec![];
     let usage = call.usage.map(|usage| {
         let counts = memory.as_ref().map_or(Ok(session::Counts::default()), Memory::counts);
-        with_counts(usage, counts, started_ms.map(|start| call.now_ms - start), &mut said)
+        with_counts(usage, counts, duration_ms, &mut said)
     });
     let moment = Moment {
         event,
@@ -82,7 +83,7 @@ pub fn emit(call: &Call<'_>) -> Vec<String> {
         event_id: &event_id(),
         now_ms: call.now_ms,
         project: project.as_ref(),
-        duration_ms: started_ms.map(|start| call.now_ms - start),
+        duration_ms,
         result: result.as_ref(),
         usage: usage.as_ref(),
         task_slug: call.task_slug,
