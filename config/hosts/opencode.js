@@ -5,6 +5,9 @@ import { spawn } from "node:child_process"
 const PROGRAM = "@PROGRAM@"
 const HOST = "opencode"
 
+/** How long tally may take, in milliseconds; what it does not say by then, it does not say. */
+const PATIENCE = 10_000
+
 /** Sessions that another session started: their end is no stop of it. */
 const children = new Set()
 
@@ -15,12 +18,25 @@ const waiting = new Map()
 function tell(event, session, cwd, more = {}) {
   return new Promise((done) => {
     let answer = ""
+    // First: what cannot be written as JSON must not leave a program behind that waits for it.
+    const said = JSON.stringify({ hook_event_name: event, session_id: session, cwd, ...more })
     const hook = spawn(PROGRAM, ["hook", HOST], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-    hook.on("error", done)
-    hook.on("close", () => done(answer))
+    const late = setTimeout(() => {
+      hook.kill("SIGKILL")
+      hook.stdin.destroy()
+      hook.stdout.destroy()
+      done("")
+    }, PATIENCE)
+    const end = (answer) => {
+      clearTimeout(late)
+      done(answer)
+    }
+    hook.on("error", () => end(""))
+    hook.on("close", () => end(answer))
+    hook.stdout.setEncoding("utf8")
     hook.stdout.on("data", (part) => (answer += part))
     hook.stdin.on("error", () => {})
-    hook.stdin.end(JSON.stringify({ hook_event_name: event, session_id: session, cwd, ...more }))
+    hook.stdin.end(said)
   })
     .then((answer) => {
       const reply = JSON.parse(answer || "{}")
@@ -78,6 +94,10 @@ const server = async ({ directory }) => ({
 const setup = async (ctx) => {
   if (typeof ctx?.event?.subscribe !== "function") return
   const cwd = ctx.location?.directory
+  const ended = ["session.tool.success", "session.tool.failed"]
+  const names = new Map()
+  // Early releases say `callID`.
+  const idOf = (data) => data.id ?? data.callID
   const stopped = ["session.execution.succeeded", "session.execution.failed", "session.execution.interrupted"]
   const listen = async () => {
     for await (const event of ctx.event.subscribe()) {
@@ -85,8 +105,17 @@ const setup = async (ctx) => {
       if (event.type === "session.created") await born(data.sessionID, data.parentID, cwd, data.version)
       if (stopped.includes(event.type)) await rests(data.sessionID, cwd)
       if (event.type === "session.deleted") await tell("SessionEnd", data.sessionID, cwd)
-      if (event.type === "session.tool.input.started") {
-        await tell("PreToolUse", data.sessionID, cwd, { tool_name: data.name, tool_use_id: data.callID })
+      const call = { tool_name: data.name ?? names.get(idOf(data)), tool_use_id: idOf(data) }
+      if (event.type === "session.tool.input.started") names.set(idOf(data), data.name)
+      if (event.type === "session.tool.called") {
+        await tell("PreToolUse", data.sessionID, cwd, { ...call, tool_input: data.input })
+      }
+      if (ended.includes(event.type)) {
+        names.delete(idOf(data))
+        const details = data.metadata ?? data.structured
+        const failed = event.type === "session.tool.failed"
+        const response = { output: data.content, exitCode: details?.exit, error: data.error, failed }
+        await tell("PostToolUse", data.sessionID, cwd, { ...call, tool_response: response })
       }
     }
   }
