@@ -38,7 +38,7 @@ pub(super) fn write(call: &Call<'_>, mut settings: Settings) -> Vec<Complaint> {
     let now_ms = clock::now_ms();
     let mut said = vec![];
     let record = economics(call, &settings, now_ms, &mut said);
-    let usage = record.as_ref().map(usage);
+    let usage = record.as_ref().map(|record| (record.session_id.as_str(), usage(record)));
     let observed = (call.event.kind() == Kind::PostToolUse).then(|| evidence::observe(call));
     said.extend(telemetry::emit(&telemetry::Call {
         event: call.event,
@@ -46,7 +46,7 @@ pub(super) fn write(call: &Call<'_>, mut settings: Settings) -> Vec<Complaint> {
         settings: &settings,
         now_ms,
         cut: call.cut,
-        usage: usage.as_ref(),
+        usage: usage.as_ref().map(|(whose, usage)| (*whose, usage)),
         task_slug: record.as_ref().and_then(|record| record.task_slug.as_deref()),
         observed,
     }));

@@ -49,8 +49,8 @@ pub struct Moment<'a> {
     pub duration_ms: Option<i64>,
     /// At the end of a tool call: what it came to.
     pub result: Option<&'a ToolResult>,
-    /// At a stop with news: the session's usage so far.
-    pub usage: Option<&'a Value>,
+    /// At a stop with news: whose usage it is, and how much so far.
+    pub usage: Option<(&'a str, &'a Value)>,
     /// The run's task, where it is known.
     pub task_slug: Option<&'a str>,
     /// Whether the payload goes into the record.
@@ -88,7 +88,7 @@ impl Moment<'_> {
             }
             Kind::PostToolUse => records.push(self.tool("tool.result")),
             Kind::Stop => {
-                records.extend(self.usage.map(|usage| self.usage(usage)));
+                records.extend(self.usage.map(|(whose, usage)| self.usage(whose, usage)));
                 records.push(self.over("session.end"));
             }
             Kind::SubagentStart | Kind::SubagentStop | Kind::Unknown => records.push(self.record("unknown")),
@@ -215,11 +215,11 @@ impl Moment<'_> {
         record
     }
 
-    fn usage(&self, usage: &Value) -> Map<String, Value> {
+    fn usage(&self, whose: &str, usage: &Value) -> Map<String, Value> {
         let mut record = self.over("session.usage");
-        // Where sessions have no names each has an id of its own.
-        let id = self.session_id.map_or_else(|| self.event_id.to_owned(), |id| format!("{id}-usage"));
-        record.insert("event_id".to_owned(), id.into());
+        record.insert("session_id".to_owned(), whose.into());
+        record.insert("event_id".to_owned(), format!("{whose}-usage").into());
+        record.insert("session".to_owned(), json!({ "duration_s": usage.get("duration_s") }));
         record.insert("usage".to_owned(), usage.clone());
         record
     }

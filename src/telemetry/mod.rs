@@ -38,8 +38,8 @@ pub struct Call<'a> {
     pub now_ms: i64,
     /// The fields of the payload that were not read whole.
     pub cut: &'a [String],
-    /// The session's usage so far, at a stop with news.
-    pub usage: Option<&'a Value>,
+    /// At a stop with news: whose usage it is, and how much so far. A subagent's stop may bring news of the session above it.
+    pub usage: Option<(&'a str, &'a Value)>,
     /// The run's task, where it is known.
     pub task_slug: Option<&'a str>,
     /// At the end of a tool call: what it came to.
@@ -73,9 +73,14 @@ pub fn emit(call: &Call<'_>) -> Vec<String> {
     // A clock that was set back makes no session shorter than nothing.
     let duration_ms = memory.as_ref().and_then(Memory::started_ms).map(|start| (call.now_ms - start).max(0));
     let mut said = vec![];
-    let usage = call.usage.map(|usage| {
-        let counts = memory.as_ref().map_or(Ok(session::Counts::default()), Memory::counts);
-        with_counts(usage, counts, duration_ms, &mut said)
+    let usage = call.usage.map(|(whose, usage)| {
+        if named.as_deref() == Some(whose) {
+            let counts = memory.as_ref().map_or(Ok(session::Counts::default()), Memory::counts);
+            return (whose, with_counts(usage, counts, duration_ms, &mut said));
+        }
+        let other = Memory::of(&settings.data_dir, event.host(), whose);
+        let duration_ms = other.started_ms().map(|start| (call.now_ms - start).max(0));
+        (whose, with_counts(usage, other.counts(), duration_ms, &mut said))
     });
     let moment = Moment {
         event,
@@ -85,7 +90,7 @@ pub fn emit(call: &Call<'_>) -> Vec<String> {
         project: project.as_ref(),
         duration_ms,
         result: result.as_ref(),
-        usage: usage.as_ref(),
+        usage: usage.as_ref().map(|(whose, usage)| (*whose, usage)),
         task_slug: call.task_slug,
         raw_input: settings.channels.raw_input,
         cut: call.cut,
