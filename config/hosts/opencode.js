@@ -95,7 +95,8 @@ const setup = async (ctx) => {
   if (typeof ctx?.event?.subscribe !== "function") return
   const cwd = ctx.location?.directory
   const ended = ["session.tool.success", "session.tool.failed"]
-  const names = new Map()
+  /** Calls that did not end yet, by their ids: their end tells neither tool nor input. */
+  const open = new Map()
   // Early releases say `callID`.
   const idOf = (data) => data.id ?? data.callID
   const stopped = ["session.execution.succeeded", "session.execution.failed", "session.execution.interrupted"]
@@ -105,13 +106,15 @@ const setup = async (ctx) => {
       if (event.type === "session.created") await born(data.sessionID, data.parentID, cwd, data.version)
       if (stopped.includes(event.type)) await rests(data.sessionID, cwd)
       if (event.type === "session.deleted") await tell("SessionEnd", data.sessionID, cwd)
-      const call = { tool_name: data.name ?? names.get(idOf(data)), tool_use_id: idOf(data) }
-      if (event.type === "session.tool.input.started") names.set(idOf(data), data.name)
+      if (event.type === "session.tool.input.started") open.set(idOf(data), { tool_name: data.name })
       if (event.type === "session.tool.called") {
-        await tell("PreToolUse", data.sessionID, cwd, { ...call, tool_input: data.input })
+        const call = { ...open.get(idOf(data)), tool_use_id: idOf(data), tool_input: data.input }
+        open.set(idOf(data), call)
+        await tell("PreToolUse", data.sessionID, cwd, call)
       }
       if (ended.includes(event.type)) {
-        names.delete(idOf(data))
+        const call = open.get(idOf(data)) ?? { tool_use_id: idOf(data) }
+        open.delete(idOf(data))
         const details = data.metadata ?? data.structured
         const failed = event.type === "session.tool.failed"
         const response = { output: data.content, exitCode: details?.exit, error: data.error, failed }
