@@ -42,7 +42,8 @@ pub(super) fn write(call: &Call<'_>, mut settings: Settings) -> Vec<Complaint> {
     let observed = (call.event.kind() == Kind::PostToolUse).then(|| evidence::observe(call));
     said.extend(telemetry::emit(&telemetry::Call {
         event: call.event,
-        cwd: call.cwd,
+        // An agent that moved on is of the project that its session is recorded under; its economics are too.
+        cwd: call.cwd.map(|_| call.home),
         settings: &settings,
         now_ms,
         cut: call.cut,

@@ -30,7 +30,7 @@ use std::path::Path;
 pub struct Call<'a> {
     /// What the host said.
     pub event: &'a HostEvent<'a>,
-    /// Where the agent works; `None` where the host does not say.
+    /// The folder whose project it is; `None` where the host names no folder.
     pub cwd: Option<&'a Path>,
     /// What the user decided.
     pub settings: &'a Settings,

@@ -79,9 +79,14 @@ fn an_agent_that_moved_on_is_recorded_where_its_session_started() {
         std::fs::create_dir_all(start.join(".kontourai")).unwrap();
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, if host == "pi" { line(&start) } else { session(&start) }).unwrap();
+        std::fs::write(env.project().join("package.json"), r#"{"name":"another"}"#).unwrap();
         hook(&env, host, &json!({"hook_event_name": "Stop", "session_id": "s", "cwd": env.project()}));
         assert_eq!(env.records().len(), 0, "{host}");
         let records = crate::env::lines(&start.join(".kontourai/telemetry/economics.jsonl"));
         assert_eq!((records.len(), &records[0]["cost"]["calls"]), (1, &json!(1)), "{host}");
+        let events = crate::env::lines(&start.join(".kontourai/telemetry/full.jsonl"));
+        let projects = events.iter().map(|event| &event["context"]["project"]);
+        assert_eq!(projects.collect::<Vec<_>>(), [&json!("start"); 2], "{host}");
+        assert_eq!(records[0]["project"], "start", "{host}");
     }
 }
