@@ -127,7 +127,7 @@ pub fn record(event: &[u8], named: &Named, settings: &Settings, cwd: &Path) -> R
     let record = (before.sequence == 0 || has_news(&facts)).then(|| usage.complete(assemble(&facts)));
     let handoff = write(&mut journal, record.as_ref(), settings)?;
     let warnings = [task.warnings, dispatched.warnings].concat();
-    Ok(Stopped { record, handoff, warnings })
+    Ok(Stopped { record, last: None, handoff, warnings })
 }
 
 /// What the journal holds of the session.

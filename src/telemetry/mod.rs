@@ -38,12 +38,35 @@ pub struct Call<'a> {
     pub now_ms: i64,
     /// The fields of the payload that were not read whole.
     pub cut: &'a [String],
-    /// At a stop with news: whose usage it is, and how much so far. A subagent's stop may bring news of the session above it.
-    pub usage: Option<(&'a str, &'a Value)>,
+    /// At a stop with news.
+    pub usage: Option<Usage<'a>>,
     /// The run's task, where it is known.
     pub task_slug: Option<&'a str>,
     /// At the end of a tool call: what it came to.
     pub observed: Option<Observed>,
+}
+
+/// A session's usage so far.
+#[derive(Clone, Copy)]
+pub struct Usage<'a> {
+    /// The session, as records name it. A subagent's stop may bring news of the session above it.
+    pub whose: &'a str,
+    /// The number of the session's last economics record.
+    pub sequence: u64,
+    /// The sums.
+    pub sums: &'a Value,
+}
+
+/// Whether the usage as of a session's economics record was told already. It was not where a hook was killed in between.
+#[must_use]
+pub fn is_usage_told(event: &HostEvent<'_>, settings: &Settings, whose: &str, sequence: u64) -> bool {
+    memory_of(event, settings, whose).usage_told() == Some(sequence)
+}
+
+/// The memory of the session that records name `whose`.
+fn memory_of(event: &HostEvent<'_>, settings: &Settings, whose: &str) -> Memory {
+    let own = event.text(Field::Session).filter(|id| label(id) == whose);
+    Memory::of(&settings.data_dir, event.host(), own.unwrap_or(whose))
 }
 
 /// Emits the records of an event. Returns what is to be said, one line each; the records are written as far as they can be.
@@ -73,14 +96,14 @@ pub fn emit(call: &Call<'_>) -> Vec<String> {
     // A clock that was set back makes no session shorter than nothing.
     let duration_ms = memory.as_ref().and_then(Memory::started_ms).map(|start| (call.now_ms - start).max(0));
     let mut said = vec![];
-    let usage = call.usage.map(|(whose, usage)| {
+    let usage = call.usage.map(|Usage { whose, sums, .. }| {
         if named.as_deref() == Some(whose) {
             let counts = memory.as_ref().map_or(Ok(session::Counts::default()), Memory::counts);
-            return (whose, with_counts(usage, counts, duration_ms, &mut said));
+            return (whose, with_counts(sums, counts, duration_ms, &mut said));
         }
-        let other = Memory::of(&settings.data_dir, event.host(), whose);
+        let other = memory_of(event, settings, whose);
         let duration_ms = other.started_ms().map(|start| (call.now_ms - start).max(0));
-        (whose, with_counts(usage, other.counts(), duration_ms, &mut said))
+        (whose, with_counts(sums, other.counts(), duration_ms, &mut said))
     });
     let moment = Moment {
         event,
@@ -104,10 +127,22 @@ pub fn emit(call: &Call<'_>) -> Vec<String> {
     let records = moment.records();
     let (told, written) = channel::write(&records, settings);
     said.extend(told);
+    let mut is_told = written.is_ok();
     said.extend(written.err().map(|error| error.to_string()));
     let (told, queued) = mirror::queue(&records, settings);
     said.extend(told);
+    is_told &= queued.is_ok();
     said.extend(queued.err().map(|error| format!("an event was not queued for the Console: {error}")));
+    if let Some(usage) = call.usage.filter(|_| is_told) {
+        let mut other =
+            (named.as_deref() != Some(usage.whose)).then(|| memory_of(event, settings, usage.whose));
+        let memory = other.as_mut().or(memory.as_mut());
+        let kept = memory.map_or(Ok(()), |memory| {
+            memory.tell_usage(usage.sequence);
+            memory.keep()
+        });
+        said.extend(kept.err().map(|error| format!("the session's memory: {error}")));
+    }
     let kept = memory.as_mut().map_or(Ok(()), Memory::keep);
     said.extend(kept.err().map(|error| format!("the session's memory: {error}")));
     said

@@ -7,6 +7,7 @@
 //!   call KEY MS              a tool call began
 //!   done KEY                 it ended
 //!   delegate                 an agent was delegated to
+//!   usage N                  the usage as of the session's record N was told
 //! ```
 //!
 //! 1. The file only grows, each hook adds its lines in one write, and no hook reads more than [`HEAD`] and [`TAIL`] bytes
@@ -102,6 +103,17 @@ impl Memory {
         let begun: i64 = last.strip_prefix("call ")?.split(' ').nth(1)?.parse().ok()?;
         self.add(&format!("done {key}"));
         Some((now_ms - begun).max(0))
+    }
+
+    /// The number of the last record whose usage was told.
+    #[must_use]
+    pub fn usage_told(&self) -> Option<u64> {
+        self.tail.lines().rev().find_map(|line| line.strip_prefix("usage ")?.parse().ok())
+    }
+
+    /// Notes that the usage as of record `sequence` was told.
+    pub fn tell_usage(&mut self, sequence: u64) {
+        self.add(&format!("usage {sequence}"));
     }
 
     /// Notes a delegation.
