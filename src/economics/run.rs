@@ -204,13 +204,14 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     })
 }
 
-/// The last record of a session, named as in records.
+/// The last record of a host's session, named as in records.
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub fn last_of(session_id: &str, settings: &Settings) -> Result<Option<Record>, RunError> {
+pub fn last_of(host: &str, session_id: &str, settings: &Settings) -> Result<Option<Record>, RunError> {
     let mut journal = open_journal(settings)?;
-    reconcile::last_of_session(session_id, &mut journal).map_err(at(settings.economics_log.display()))
+    reconcile::last_of_session(session_id, Some(host), &mut journal)
+        .map_err(at(settings.economics_log.display()))
 }
 
 /// Opens the journal, locked.

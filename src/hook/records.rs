@@ -114,7 +114,10 @@ fn untold(
     if telemetry::is_usage_told(call.event, settings, whose, *sequence) {
         return None;
     }
-    run::last_of(whose, settings).map_err(|error| said.push(error.to_string())).ok().flatten()
+    run::last_of(call.event.host(), whose, settings)
+        .map_err(|error| said.push(error.to_string()))
+        .ok()
+        .flatten()
 }
 
 /// A framework tells its usage itself, if anybody does.
