@@ -5,6 +5,9 @@ import { spawn } from "node:child_process"
 const PROGRAM = "@PROGRAM@"
 const HOST = "opencode"
 
+/** How long tally may take, in milliseconds; what it does not say by then, it does not say. */
+const PATIENCE = 10_000
+
 /** Sessions that another session started: their end is no stop of it. */
 const children = new Set()
 
@@ -15,12 +18,25 @@ const waiting = new Map()
 function tell(event, session, cwd, more = {}) {
   return new Promise((done) => {
     let answer = ""
+    // First: what cannot be written as JSON must not leave a program behind that waits for it.
+    const said = JSON.stringify({ hook_event_name: event, session_id: session, cwd, ...more })
     const hook = spawn(PROGRAM, ["hook", HOST], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-    hook.on("error", done)
-    hook.on("close", () => done(answer))
+    const late = setTimeout(() => {
+      hook.kill("SIGKILL")
+      hook.stdin.destroy()
+      hook.stdout.destroy()
+      done("")
+    }, PATIENCE)
+    const end = (answer) => {
+      clearTimeout(late)
+      done(answer)
+    }
+    hook.on("error", () => end(""))
+    hook.on("close", () => end(answer))
+    hook.stdout.setEncoding("utf8")
     hook.stdout.on("data", (part) => (answer += part))
     hook.stdin.on("error", () => {})
-    hook.stdin.end(JSON.stringify({ hook_event_name: event, session_id: session, cwd, ...more }))
+    hook.stdin.end(said)
   })
     .then((answer) => {
       const reply = JSON.parse(answer || "{}")
@@ -82,6 +98,11 @@ const server = async ({ directory, client }) => ({
 const setup = async (ctx) => {
   if (typeof ctx?.event?.subscribe !== "function") return
   const cwd = ctx.location?.directory
+  const ended = ["session.tool.success", "session.tool.failed"]
+  /** Calls that did not end yet, by their ids: their end tells neither tool nor input. */
+  const open = new Map()
+  // Early releases say `callID`.
+  const idOf = (data) => data.id ?? data.callID
   const stopped = ["session.execution.succeeded", "session.execution.failed", "session.execution.interrupted"]
   const listen = async () => {
     for await (const event of ctx.event.subscribe()) {
@@ -89,8 +110,19 @@ const setup = async (ctx) => {
       if (event.type === "session.created") await born(data.sessionID, data.parentID, cwd, data.version)
       if (stopped.includes(event.type)) await rests(data.sessionID, cwd)
       if (event.type === "session.deleted") await tell("SessionEnd", data.sessionID, cwd)
-      if (event.type === "session.tool.input.started") {
-        await tell("PreToolUse", data.sessionID, cwd, { tool_name: data.name, tool_use_id: data.callID })
+      if (event.type === "session.tool.input.started") open.set(idOf(data), { tool_name: data.name })
+      if (event.type === "session.tool.called") {
+        const call = { ...open.get(idOf(data)), tool_use_id: idOf(data), tool_input: data.input }
+        open.set(idOf(data), call)
+        await tell("PreToolUse", data.sessionID, cwd, call)
+      }
+      if (ended.includes(event.type)) {
+        const call = open.get(idOf(data)) ?? { tool_use_id: idOf(data) }
+        open.delete(idOf(data))
+        const details = data.metadata ?? data.structured
+        const failed = event.type === "session.tool.failed"
+        const response = { output: data.content, exitCode: details?.exit, error: data.error, failed }
+        await tell("PostToolUse", data.sessionID, cwd, { ...call, tool_response: response })
       }
     }
   }

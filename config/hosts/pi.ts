@@ -5,6 +5,9 @@ import { spawn } from "node:child_process"
 const PROGRAM = "@PROGRAM@"
 const HOST = "pi"
 
+/** How long tally may take, in milliseconds; what it does not say by then, it does not say. */
+const PATIENCE = 10_000
+
 /** What tally answers; nothing where it cannot be told. */
 function tell(event: string, ctx: any, more: object = {}): Promise<any> {
   return new Promise<any>((done) => {
@@ -12,13 +15,27 @@ function tell(event: string, ctx: any, more: object = {}): Promise<any> {
     const cwd = ctx?.cwd ?? process.cwd()
     const session = ctx?.sessionManager?.getSessionId?.()
     const transcript = ctx?.sessionManager?.getSessionFile?.()
-    const said = { hook_event_name: event, session_id: session, transcript_path: transcript, cwd, ...more }
+    // First: what cannot be written as JSON must not leave a program behind that waits for it.
+    const said = JSON.stringify({
+      hook_event_name: event, session_id: session, transcript_path: transcript, cwd, ...more,
+    })
     const hook = spawn(PROGRAM, ["hook", HOST], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-    hook.on("error", () => done(""))
-    hook.on("close", () => done(answer))
+    const late = setTimeout(() => {
+      hook.kill("SIGKILL")
+      hook.stdin.destroy()
+      hook.stdout.destroy()
+      done("")
+    }, PATIENCE)
+    const end = (answer: string) => {
+      clearTimeout(late)
+      done(answer)
+    }
+    hook.on("error", () => end(""))
+    hook.on("close", () => end(answer))
+    hook.stdout.setEncoding("utf8")
     hook.stdout.on("data", (part) => (answer += part))
     hook.stdin.on("error", () => {})
-    hook.stdin.end(JSON.stringify(said))
+    hook.stdin.end(said)
   })
     .then((answer) => JSON.parse(answer || "{}"))
     .catch(() => ({}))

@@ -77,7 +77,7 @@ pub fn record(event: &[u8], named: &Named, settings: &Settings, cwd: &Path) -> R
     let dispatched = task.agents_dir.as_deref().map(delegations::read).unwrap_or_default();
 
     let mut journal = open_journal(settings)?;
-    let last = reconcile::last_of_session(&label(session_id), &mut journal).map_err(at("journal"))?;
+    let last = reconcile::last_of_session(&label(session_id), None, &mut journal).map_err(at("journal"))?;
     let task_before = match &task.slug {
         Some(slug) => reconcile::task(&label(slug), &mut journal).map_err(at("journal"))?,
         // Named sidecars may belong to no task: their baseline is the session's.
@@ -127,7 +127,7 @@ pub fn record(event: &[u8], named: &Named, settings: &Settings, cwd: &Path) -> R
     let record = (before.sequence == 0 || has_news(&facts)).then(|| usage.complete(assemble(&facts)));
     let handoff = write(&mut journal, record.as_ref(), settings)?;
     let warnings = [task.warnings, dispatched.warnings].concat();
-    Ok(Stopped { record, handoff, warnings })
+    Ok(Stopped { record, last: None, handoff, warnings })
 }
 
 /// What the journal holds of the session.

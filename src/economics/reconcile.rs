@@ -28,7 +28,7 @@ pub fn session(head: &mut Head, journal: &mut Journal) -> io::Result<()> {
         missed.extend(serde_json::from_slice::<Record>(line).ok());
     })?;
     for record in missed {
-        if record.session_id == session_id && record.sequence > head.sequence {
+        if record.session_id == session_id && is_of(&record, &head.host) && record.sequence > head.sequence {
             head.record(&record);
         }
     }
@@ -40,15 +40,24 @@ pub fn session(head: &mut Head, journal: &mut Journal) -> io::Result<()> {
     Ok(())
 }
 
-/// The last record of a session, by whatever recorder.
+/// The last record of a session, by whatever recorder; of `host`, if that is known.
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub fn last_of_session(session_id: &str, journal: &mut Journal) -> io::Result<Option<Record>> {
+pub fn last_of_session(
+    session_id: &str,
+    host: Option<&str>,
+    journal: &mut Journal,
+) -> io::Result<Option<Record>> {
     let needle = quoted("session_id", session_id);
-    journal.last(needle.as_bytes(), |line| {
-        serde_json::from_slice::<Record>(line).ok().filter(|record| record.session_id == session_id)
-    })
+    let is_its =
+        |record: &Record| record.session_id == session_id && host.is_none_or(|host| is_of(record, host));
+    journal.last(needle.as_bytes(), |line| serde_json::from_slice::<Record>(line).ok().filter(is_its))
+}
+
+/// Whether a record may be of `host`: two hosts may give two sessions one id.
+fn is_of(record: &Record, host: &str) -> bool {
+    record.signals.runtime.as_deref().is_none_or(|runtime| runtime == host)
 }
 
 /// The counters of a task as of its last record, by whatever session.

@@ -74,6 +74,8 @@ pub(super) fn at(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> RunE
 pub struct Stopped {
     /// The record, if there was anything new.
     pub record: Option<Record>,
+    /// Where there was nothing new: the session, as records name it, and the number of its last record.
+    pub last: Option<(String, u64)>,
     /// Why records could not be queued, if they could not.
     pub handoff: Option<HandoffError>,
     /// What the user should know, one line each.
@@ -138,7 +140,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     if ended && top.is_some() {
         // With a subagent's session the one above it does not end.
         advance_to(subject)?;
-        return Ok(Stopped { record: None, handoff: None, warnings: vec![] });
+        return Ok(Stopped { record: None, last: None, handoff: None, warnings: vec![] });
     }
     let settings = subject.settings;
     let (_sessions, mut session) = open(subject)?;
@@ -184,6 +186,7 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     let is_due = has_news(&facts) || (head.sequence == 0 && !(ended && news.absent));
     let record = is_due.then(|| assemble(&facts));
     let handoff = write(&mut journal, record.as_ref(), settings)?;
+    let last = record.is_none().then(|| (label(subject.session_id).into_owned(), head.sequence));
     if let Some(record) = &record {
         head.journal_end = journal.end();
         head.record(record);
@@ -193,7 +196,22 @@ pub fn stop(subject: &Subject<'_>, ended: bool) -> Result<Stopped, RunError> {
     if ended && news.absent {
         news.warnings.clear();
     }
-    Ok(Stopped { record, handoff, warnings: [news.warnings, task.warnings, dispatched.warnings].concat() })
+    Ok(Stopped {
+        record,
+        last,
+        handoff,
+        warnings: [news.warnings, task.warnings, dispatched.warnings].concat(),
+    })
+}
+
+/// The last record of a host's session, named as in records.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub fn last_of(host: &str, session_id: &str, settings: &Settings) -> Result<Option<Record>, RunError> {
+    let mut journal = open_journal(settings)?;
+    reconcile::last_of_session(session_id, Some(host), &mut journal)
+        .map_err(at(settings.economics_log.display()))
 }
 
 /// Opens the journal, locked.

@@ -38,7 +38,9 @@ pub fn serve(env: &Env, host: &str, event: Option<&str>, input: &[u8], process_c
     let document = match bounded::document(input) {
         Ok(document) => document,
         Err(error) => {
-            log(process_cwd, Complaint(format!("the payload is not a JSON object: {error}")));
+            // Where, and not what: the parser's own words repeat a text that stands in the place of an object.
+            let place = format!("line {}, column {}", error.line(), error.column());
+            log(process_cwd, Complaint(format!("the payload is not a JSON object: {place}")));
             return cut_off(env, &mapping, event, input, process_cwd);
         }
     };

@@ -38,15 +38,21 @@ pub(super) fn write(call: &Call<'_>, mut settings: Settings) -> Vec<Complaint> {
     let now_ms = clock::now_ms();
     let mut said = vec![];
     let record = economics(call, &settings, now_ms, &mut said);
-    let usage = record.as_ref().map(usage);
+    let sums = record.as_ref().map(usage);
+    let usage = record.as_ref().zip(sums.as_ref()).map(|(record, sums)| telemetry::Usage {
+        whose: &record.session_id,
+        sequence: record.sequence,
+        sums,
+    });
     let observed = (call.event.kind() == Kind::PostToolUse).then(|| evidence::observe(call));
     said.extend(telemetry::emit(&telemetry::Call {
         event: call.event,
-        cwd: call.cwd,
+        // An agent that moved on is of the project that its session is recorded under; its economics are too.
+        cwd: call.cwd.map(|_| call.home),
         settings: &settings,
         now_ms,
         cut: call.cut,
-        usage: usage.as_ref(),
+        usage,
         task_slug: record.as_ref().and_then(|record| record.task_slug.as_deref()),
         observed,
     }));
@@ -91,10 +97,27 @@ fn economics(call: &Call<'_>, settings: &Settings, now_ms: i64, said: &mut Vec<S
         Kind::SubagentStop => run::advance(&subject).map(|()| None),
         _ => run::stop(&subject, ends).map(Some),
     };
-    done.map_err(|error| said.push(error.to_string()))
+    done.map_err(|error| said.push(error.to_string())).ok().flatten().and_then(|stopped| {
+        let untold = untold(call, settings, stopped.last.as_ref(), said);
+        of_stop(stopped, said).or(untold)
+    })
+}
+
+/// The last record of a session with nothing new, if its usage was never told: a hook was killed after it was recorded.
+fn untold(
+    call: &Call<'_>,
+    settings: &Settings,
+    last: Option<&(String, u64)>,
+    said: &mut Vec<String>,
+) -> Option<Record> {
+    let (whose, sequence) = last.filter(|(_, sequence)| *sequence > 0)?;
+    if telemetry::is_usage_told(call.event, settings, whose, *sequence) {
+        return None;
+    }
+    run::last_of(call.event.host(), whose, settings)
+        .map_err(|error| said.push(error.to_string()))
         .ok()
         .flatten()
-        .and_then(|stopped| of_stop(stopped, said))
 }
 
 /// A framework tells its usage itself, if anybody does.

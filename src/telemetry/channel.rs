@@ -12,13 +12,16 @@ use std::time::Duration;
 /// How long a hook waits for another hook that writes to the same channel.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// What is left out of a record that would be too large, in this order, until it fits.
-const BULKY: [&str; 6] = [
+const BULKY: [&str; 9] = [
     "/hook/raw_input",
     "/tool/output",
     "/tool/input",
     "/turn/prompt_text",
     "/hook/last_assistant_message",
     "/delegation",
+    "/permission/description",
+    "/hook/transcript_path",
+    "/context/cwd",
 ];
 
 /// Appends `records` to every channel that is on. Returns what is to be said.

@@ -8,6 +8,7 @@
 use crate::evidence::classify;
 use crate::evidence::outcome::Observed;
 use crate::hosts::{Field, HostEvent, Kind};
+use crate::journal::label::label;
 use serde_json::{Map, Value, json};
 
 /// The value of `schema_version`.
@@ -16,6 +17,9 @@ pub const SCHEMA_VERSION: &str = "0.3.0";
 pub const NO_SESSION: &str = "no-session";
 /// The `context.project` of an event without a working directory.
 pub const UNKNOWN_PROJECT: &str = "unknown";
+
+/// Most fields of a payload that are named as incomplete.
+const MOST_CUT: usize = 64;
 
 /// What a tool call came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +49,8 @@ pub struct Moment<'a> {
     pub duration_ms: Option<i64>,
     /// At the end of a tool call: what it came to.
     pub result: Option<&'a ToolResult>,
-    /// At a stop with news: the session's usage so far.
-    pub usage: Option<&'a Value>,
+    /// At a stop with news: whose usage it is, and how much so far.
+    pub usage: Option<(&'a str, &'a Value)>,
     /// The run's task, where it is known.
     pub task_slug: Option<&'a str>,
     /// Whether the payload goes into the record.
@@ -84,7 +88,7 @@ impl Moment<'_> {
             }
             Kind::PostToolUse => records.push(self.tool("tool.result")),
             Kind::Stop => {
-                records.extend(self.usage.map(|usage| self.usage(usage)));
+                records.extend(self.usage.map(|(whose, usage)| self.usage(whose, usage)));
                 records.push(self.over("session.end"));
             }
             Kind::SubagentStart | Kind::SubagentStop | Kind::Unknown => records.push(self.record("unknown")),
@@ -101,11 +105,17 @@ impl Moment<'_> {
 
     fn targets(&self) -> Vec<String> {
         let name = self.event.text(Field::Tool).unwrap_or_default();
-        classify::delegation_targets(name, self.event.value(Field::ToolInput))
+        let targets = classify::delegation_targets(name, self.event.value(Field::ToolInput));
+        targets.iter().map(|target| label(target).into_owned()).collect()
     }
 
     fn text(&self, field: Field) -> Value {
         self.event.text(field).into()
+    }
+
+    /// A name, in the bounds of one: it can be no text, and no record is too large for it.
+    fn name(&self, field: Field) -> Value {
+        self.event.text(field).map(label).into()
     }
 
     /// What every record has.
@@ -127,17 +137,17 @@ impl Moment<'_> {
         set(
             "agent",
             json!({
-                "name": self.text(Field::Agent), "id": self.text(Field::AgentId),
-                "runtime": event.host(), "version": self.text(Field::Version),
+                "name": self.name(Field::Agent), "id": self.name(Field::AgentId),
+                "runtime": event.host(), "version": self.name(Field::Version),
             }),
         );
         set(
             "hook",
             json!({
-                "event_name": event.native, "canonical_event": event.kind().as_str(),
-                "runtime_session_id": self.text(Field::Session), "turn_id": self.text(Field::Turn),
-                "transcript_path": self.text(Field::Transcript), "model": self.text(Field::Model),
-                "source": self.text(Field::Source), "stop_hook_active": flag,
+                "event_name": label(event.native), "canonical_event": event.kind().as_str(),
+                "runtime_session_id": self.name(Field::Session), "turn_id": self.name(Field::Turn),
+                "transcript_path": self.text(Field::Transcript), "model": self.name(Field::Model),
+                "source": self.name(Field::Source), "stop_hook_active": flag,
                 "last_assistant_message": self.text(Field::LastMessage), "raw_input": raw,
             }),
         );
@@ -151,7 +161,7 @@ impl Moment<'_> {
             set("task_slug", slug.into());
         }
         if !self.cut.is_empty() {
-            set("incomplete_fields", self.cut.into());
+            set("incomplete_fields", self.cut.iter().take(MOST_CUT).map(|field| label(field)).collect());
         }
         record
     }
@@ -176,8 +186,8 @@ impl Moment<'_> {
         let name = event.text(Field::Tool);
         let mut tool = Map::new();
         let mut set = |key: &str, value: Value| drop(tool.insert(key.to_owned(), value));
-        set("name", name.into());
-        set("normalized_name", name.map(classify::normalized_name).into());
+        set("name", name.map(label).into());
+        set("normalized_name", name.map(classify::normalized_name).map(label).into());
         if let Some(action) = name.and_then(|name| classify::action(name, input)) {
             set("action", action.into());
         }
@@ -205,11 +215,11 @@ impl Moment<'_> {
         record
     }
 
-    fn usage(&self, usage: &Value) -> Map<String, Value> {
+    fn usage(&self, whose: &str, usage: &Value) -> Map<String, Value> {
         let mut record = self.over("session.usage");
-        // Where sessions have no names each has an id of its own.
-        let id = self.session_id.map_or_else(|| self.event_id.to_owned(), |id| format!("{id}-usage"));
-        record.insert("event_id".to_owned(), id.into());
+        record.insert("session_id".to_owned(), whose.into());
+        record.insert("event_id".to_owned(), format!("{whose}-usage").into());
+        record.insert("session".to_owned(), json!({ "duration_s": usage.get("duration_s") }));
         record.insert("usage".to_owned(), usage.clone());
         record
     }

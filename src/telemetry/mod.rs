@@ -30,7 +30,7 @@ use std::path::Path;
 pub struct Call<'a> {
     /// What the host said.
     pub event: &'a HostEvent<'a>,
-    /// Where the agent works; `None` where the host does not say.
+    /// The folder whose project it is; `None` where the host names no folder.
     pub cwd: Option<&'a Path>,
     /// What the user decided.
     pub settings: &'a Settings,
@@ -38,12 +38,35 @@ pub struct Call<'a> {
     pub now_ms: i64,
     /// The fields of the payload that were not read whole.
     pub cut: &'a [String],
-    /// The session's usage so far, at a stop with news.
-    pub usage: Option<&'a Value>,
+    /// At a stop with news.
+    pub usage: Option<Usage<'a>>,
     /// The run's task, where it is known.
     pub task_slug: Option<&'a str>,
     /// At the end of a tool call: what it came to.
     pub observed: Option<Observed>,
+}
+
+/// A session's usage so far.
+#[derive(Clone, Copy)]
+pub struct Usage<'a> {
+    /// The session, as records name it. A subagent's stop may bring news of the session above it.
+    pub whose: &'a str,
+    /// The number of the session's last economics record.
+    pub sequence: u64,
+    /// The sums.
+    pub sums: &'a Value,
+}
+
+/// Whether the usage as of a session's economics record was told already. It was not where a hook was killed in between.
+#[must_use]
+pub fn is_usage_told(event: &HostEvent<'_>, settings: &Settings, whose: &str, sequence: u64) -> bool {
+    memory_of(event, settings, whose).usage_told() == Some(sequence)
+}
+
+/// The memory of the session that records name `whose`.
+fn memory_of(event: &HostEvent<'_>, settings: &Settings, whose: &str) -> Memory {
+    let own = event.text(Field::Session).filter(|id| label(id) == whose);
+    Memory::of(&settings.data_dir, event.host(), own.unwrap_or(whose))
 }
 
 /// Emits the records of an event. Returns what is to be said, one line each; the records are written as far as they can be.
@@ -70,11 +93,17 @@ pub fn emit(call: &Call<'_>) -> Vec<String> {
         status: outcome::status(event.payload, observed.result),
         observed,
     });
-    let started_ms = memory.as_ref().and_then(Memory::started_ms);
+    // A clock that was set back makes no session shorter than nothing.
+    let duration_ms = memory.as_ref().and_then(Memory::started_ms).map(|start| (call.now_ms - start).max(0));
     let mut said = vec![];
-    let usage = call.usage.map(|usage| {
-        let counts = memory.as_ref().map_or(Ok(session::Counts::default()), Memory::counts);
-        with_counts(usage, counts, started_ms.map(|start| call.now_ms - start), &mut said)
+    let usage = call.usage.map(|Usage { whose, sums, .. }| {
+        if named.as_deref() == Some(whose) {
+            let counts = memory.as_ref().map_or(Ok(session::Counts::default()), Memory::counts);
+            return (whose, with_counts(sums, counts, duration_ms, &mut said));
+        }
+        let other = memory_of(event, settings, whose);
+        let duration_ms = other.started_ms().map(|start| (call.now_ms - start).max(0));
+        (whose, with_counts(sums, other.counts(), duration_ms, &mut said))
     });
     let moment = Moment {
         event,
@@ -82,9 +111,9 @@ pub fn emit(call: &Call<'_>) -> Vec<String> {
         event_id: &event_id(),
         now_ms: call.now_ms,
         project: project.as_ref(),
-        duration_ms: started_ms.map(|start| call.now_ms - start),
+        duration_ms,
         result: result.as_ref(),
-        usage: usage.as_ref(),
+        usage: usage.as_ref().map(|(whose, usage)| (*whose, usage)),
         task_slug: call.task_slug,
         raw_input: settings.channels.raw_input,
         cut: call.cut,
@@ -98,10 +127,22 @@ pub fn emit(call: &Call<'_>) -> Vec<String> {
     let records = moment.records();
     let (told, written) = channel::write(&records, settings);
     said.extend(told);
+    let mut is_told = written.is_ok();
     said.extend(written.err().map(|error| error.to_string()));
     let (told, queued) = mirror::queue(&records, settings);
     said.extend(told);
+    is_told &= queued.is_ok();
     said.extend(queued.err().map(|error| format!("an event was not queued for the Console: {error}")));
+    if let Some(usage) = call.usage.filter(|_| is_told) {
+        let mut other =
+            (named.as_deref() != Some(usage.whose)).then(|| memory_of(event, settings, usage.whose));
+        let memory = other.as_mut().or(memory.as_mut());
+        let kept = memory.map_or(Ok(()), |memory| {
+            memory.tell_usage(usage.sequence);
+            memory.keep()
+        });
+        said.extend(kept.err().map(|error| format!("the session's memory: {error}")));
+    }
     let kept = memory.as_mut().map_or(Ok(()), Memory::keep);
     said.extend(kept.err().map(|error| format!("the session's memory: {error}")));
     said

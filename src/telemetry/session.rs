@@ -7,6 +7,7 @@
 //!   call KEY MS              a tool call began
 //!   done KEY                 it ended
 //!   delegate                 an agent was delegated to
+//!   usage N                  the usage as of the session's record N was told
 //! ```
 //!
 //! 1. The file only grows, each hook adds its lines in one write, and no hook reads more than [`HEAD`] and [`TAIL`] bytes
@@ -78,7 +79,8 @@ impl Memory {
         find: impl FnOnce() -> Option<(String, String)>,
     ) -> Option<(String, String)> {
         let key = key(&[cwd.as_os_str().as_encoded_bytes()]);
-        let known = self.entries(&self.head).find_map(|line| {
+        // In a long session the project of a folder that was entered late is at the end.
+        let known = self.entries(&self.head).chain(self.tail.lines()).find_map(|line| {
             let (source, label) =
                 line.strip_prefix("project ")?.strip_prefix(&key)?.trim_start().split_once(' ')?;
             Some((label.to_owned(), source.to_owned()))
@@ -102,6 +104,17 @@ impl Memory {
         let begun: i64 = last.strip_prefix("call ")?.split(' ').nth(1)?.parse().ok()?;
         self.add(&format!("done {key}"));
         Some((now_ms - begun).max(0))
+    }
+
+    /// The number of the last record whose usage was told.
+    #[must_use]
+    pub fn usage_told(&self) -> Option<u64> {
+        self.tail.lines().rev().find_map(|line| line.strip_prefix("usage ")?.parse().ok())
+    }
+
+    /// Notes that the usage as of record `sequence` was told.
+    pub fn tell_usage(&mut self, sequence: u64) {
+        self.add(&format!("usage {sequence}"));
     }
 
     /// Notes a delegation.
@@ -225,6 +238,21 @@ mod tests {
         assert_eq!(known, Some(("org/the repo".into(), "remote".into())));
         assert_eq!(known, found);
         assert_eq!(memory.project(Path::new("/q"), || None), None);
+    }
+
+    #[test]
+    fn the_project_of_a_folder_that_a_long_session_enters_late_is_found_once_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut memory = of(&dir);
+        (0..4_000).for_each(|at| memory.begin(&at.to_string(), at));
+        memory.keep().unwrap();
+        let found = of(&dir).project(Path::new("/late"), || None);
+        assert_eq!(found, None);
+        let mut memory = of(&dir);
+        memory.project(Path::new("/late"), || Some(("org/late".into(), "remote".into())));
+        memory.keep().unwrap();
+        let known = of(&dir).project(Path::new("/late"), || panic!("it is known"));
+        assert_eq!(known, Some(("org/late".into(), "remote".into())));
     }
 
     #[test]

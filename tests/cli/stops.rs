@@ -79,9 +79,48 @@ fn an_agent_that_moved_on_is_recorded_where_its_session_started() {
         std::fs::create_dir_all(start.join(".kontourai")).unwrap();
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, if host == "pi" { line(&start) } else { session(&start) }).unwrap();
+        std::fs::write(env.project().join("package.json"), r#"{"name":"another"}"#).unwrap();
         hook(&env, host, &json!({"hook_event_name": "Stop", "session_id": "s", "cwd": env.project()}));
         assert_eq!(env.records().len(), 0, "{host}");
         let records = crate::env::lines(&start.join(".kontourai/telemetry/economics.jsonl"));
         assert_eq!((records.len(), &records[0]["cost"]["calls"]), (1, &json!(1)), "{host}");
+        let events = crate::env::lines(&start.join(".kontourai/telemetry/full.jsonl"));
+        let projects = events.iter().map(|event| &event["context"]["project"]);
+        assert_eq!(projects.collect::<Vec<_>>(), [&json!("start"); 2], "{host}");
+        assert_eq!(records[0]["project"], "start", "{host}");
     }
+}
+
+#[test]
+fn sessions_of_two_hosts_that_have_one_id_have_nothing_of_each_other() {
+    let env = TestEnv::new();
+    let (claude, pi) = (env.home().join("claude.jsonl"), env.home().join("pi.jsonl"));
+    let usage = json!({"input_tokens": 100, "output_tokens": 1});
+    let message = json!({"id": "m", "role": "assistant", "model": "claude-sonnet-4-6", "usage": usage});
+    let line = json!({"type": "assistant", "uuid": "u", "requestId": "r", "timestamp": "2026-11-10T09:00:00.000Z", "message": message});
+    std::fs::write(&claude, format!("{line}\n")).unwrap();
+    let header = json!({"type": "session", "version": 3, "id": "one", "timestamp": "2026-11-10T09:00:00.000Z", "cwd": env.project()});
+    let message =
+        json!({"role": "assistant", "model": "claude-sonnet-4-6", "usage": {"input": 30, "output": 2}});
+    let line =
+        json!({"type": "message", "id": "0a", "timestamp": "2026-11-10T09:00:01.000Z", "message": message});
+    std::fs::write(&pi, format!("{header}\n{line}\n")).unwrap();
+    let say = |host, event, transcript: &std::path::Path| {
+        let payload = json!({"hook_event_name": event, "session_id": "one", "cwd": env.project(), "transcript_path": transcript});
+        hook(&env, host, &payload);
+    };
+    say("pi", "SessionStart", &pi);
+    say("claude-code", "SessionStart", &claude);
+    say("claude-code", "Stop", &claude);
+    say("pi", "Stop", &pi);
+    let told = env.records().into_iter().map(|record| {
+        (
+            record["signals"]["runtime"].clone(),
+            record["sequence"].clone(),
+            record["cost"]["input_tokens"].clone(),
+        )
+    });
+    let expected =
+        [("claude-code", 100), ("pi", 30)].map(|(host, input)| (json!(host), json!(1), json!(input)));
+    assert_eq!(told.collect::<Vec<_>>(), expected);
 }

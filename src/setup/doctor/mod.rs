@@ -37,6 +37,7 @@ pub fn examine(place: &Place, network: Network) -> Report {
     let network = Network { reach, ..network };
     let (conf, mut findings) = places::conf(place, &env, &settings);
     findings.extend(places::environment(place, &env, &settings));
+    findings.extend(places::channels(&settings));
     let (console, found) = of_console(&env, &settings, network);
     findings.extend(found);
     let (hooks, found) = hooks::look(place, &settings.data_dir);

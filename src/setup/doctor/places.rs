@@ -13,6 +13,7 @@ use crate::setup::command::quote;
 use crate::setup::place::{Place, Scope};
 use crate::setup::write::mode_of;
 use crate::sys::files;
+use crate::telemetry::redact::Paths;
 
 /// The conf that holds, and what is wrong with it.
 pub(super) fn conf(place: &Place, env: &Env, settings: &Settings) -> (ConfReport, Vec<Finding>) {
@@ -74,6 +75,22 @@ pub(super) fn conf(place: &Place, env: &Env, settings: &Settings) -> (ConfReport
         }
     }
     (ConfReport { path, scope, trusted, tracked }, findings)
+}
+
+/// Channels that are not there, and redaction lists of which nearly nothing of an event is left.
+pub(super) fn channels(settings: &Settings) -> Vec<Finding> {
+    let channels = &settings.channels;
+    let list = |name: &str| channels.on.iter().find(|channel| channel.name == name)?.redact.as_deref();
+    let mut said: Vec<String> =
+        settings.warnings.iter().filter(|warning| warning.contains("no channel")).cloned().collect();
+    for channel in &channels.on {
+        let (_, refused) = Paths::of_channel(channel.name, list(channel.name));
+        said.extend(refused.iter().map(|refused| format!("channel {}: {refused}", channel.name)));
+    }
+    let (_, refused) = Paths::of_console(channels.console_redact.as_deref(), list("analytics"));
+    said.extend(refused.iter().map(|refused| format!("the Console's copy: {refused}")));
+    let fix = "correct the list: docs/redaction.md has the names of variables and keys";
+    said.into_iter().map(|said| Finding::warning("event-channels", said, fix)).collect()
 }
 
 /// A conf's folder that others may look into or write to.

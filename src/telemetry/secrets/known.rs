@@ -75,11 +75,17 @@ fn kinds(first: u8) -> &'static [Kind] {
                     kind("ghr_", "github-token", Word, 20),
                     kind("github_pat_", "github-token", Word, 20),
                     kind("glpat-", "gitlab-token", Word, 20),
+                    kind("gldt-", "gitlab-token", Word, 20),
+                    kind("glrt-", "gitlab-token", Word, 20),
+                    edge("gsk_", "groq-key", Alnum, 40),
                 ]
             }
         }
-        b'h' => const { &[edge("hf_", "huggingface-token", Alnum, 30)] },
-        b'n' => const { &[kind("npm_", "npm-token", Alnum, 36)] },
+        b'h' => {
+            const { &[edge("hf_", "huggingface-token", Alnum, 30), edge("hvs.", "vault-token", Word, 24)] }
+        }
+        b'l' => const { &[kind("lin_api_", "linear-key", Alnum, 32)] },
+        b'n' => const { &[kind("npm_", "npm-token", Alnum, 36), edge("ntn_", "notion-token", Alnum, 40)] },
         b'p' => const { &[kind("pypi-AgE", "pypi-token", Word, 20)] },
         b'r' => {
             const { &[edge("rk_live_", "stripe-key", Alnum, 16), edge("rk_test_", "stripe-key", Alnum, 16)] }
@@ -105,6 +111,7 @@ fn kinds(first: u8) -> &'static [Kind] {
                     kind("xoxr-", "slack-token", Word, 10),
                     kind("xoxs-", "slack-token", Word, 10),
                     kind("xapp-", "slack-token", Random, 20),
+                    edge("xai-", "xai-key", Random, 40),
                 ]
             }
         }

@@ -29,7 +29,7 @@ pub(super) struct Hint {
 }
 
 /// How names end, without case, `_`, `-` and spaces.
-const NAMES: [(&str, &str, Says); 10] = [
+const NAMES: [(&str, &str, Says); 15] = [
     ("password", "password", Says::Password),
     ("passwd", "password", Says::Password),
     ("passphrase", "password", Says::Password),
@@ -38,6 +38,11 @@ const NAMES: [(&str, &str, Says); 10] = [
     ("apikey", "api-key", Says::Secret),
     ("accesskey", "access-key", Says::Secret),
     ("privatekey", "private-key", Says::Secret),
+    ("accountkey", "access-key", Says::Secret),
+    ("signingkey", "private-key", Says::Secret),
+    ("encryptionkey", "private-key", Says::Secret),
+    ("credential", "secret", Says::Secret),
+    ("credentials", "secret", Says::Secret),
     ("token", "token", Says::Token),
     ("authorization", "authorization", Says::Header),
 ];

@@ -1,87 +1,14 @@
 //! No credential here was ever issued. They are put together from parts, so that no scanner takes this file for a leak.
 
+#[path = "test_forms.rs"]
+mod test_forms;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::text::Text;
 use super::{MARKER, mask, mask_value, scan};
-
-/// `length` letters and digits that follow no pattern that a test could lean on.
-fn random(length: usize, alphabet: &str) -> String {
-    let letters: Vec<char> = alphabet.chars().collect();
-    let mut state = 0x2545_F491_4F6C_DD1D_u64;
-    let next = |_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        letters[usize::try_from(state % letters.len() as u64).unwrap()]
-    };
-    (0..length).map(next).collect()
-}
-
-const ALNUM: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-const WORD: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-const CAPITALS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-const HEX: &str = "0123456789abcdef";
-
-fn pem(title: &str) -> String {
-    let dashes = "-----";
-    format!(
-        "{dashes}BEGIN {title}{dashes}\n{}\n{}==\n{dashes}END {title}{dashes}",
-        random(64, ALNUM),
-        random(20, ALNUM)
-    )
-}
-
-fn jwt() -> String {
-    format!("eyJ{}.eyJ{}.{}", random(33, ALNUM), random(90, WORD), random(43, WORD))
-}
-
-/// Each form that is masked wherever it stands, with its kind and, where it is only a part, what must be gone.
-fn forms() -> Vec<(&'static str, String)> {
-    let with = |prefix: &str, length, alphabet| format!("{prefix}{}", random(length, alphabet));
-    vec![
-        ("anthropic-key", format!("{}AA", with("sk-ant-api03-", 93, WORD))),
-        ("openai-key", with("sk-", 48, ALNUM)),
-        ("openai-key", with("sk-proj-", 156, WORD)),
-        ("openai-key", with("sk-or-v1-", 64, HEX)),
-        ("openai-key", with("sk-", 32, HEX)),
-        ("github-token", with("ghp_", 36, ALNUM)),
-        ("github-token", with("gho_", 36, ALNUM)),
-        ("github-token", with("ghs_", 36, ALNUM)),
-        ("github-token", format!("github_pat_{}_{}", random(22, ALNUM), random(59, ALNUM))),
-        ("gitlab-token", with("glpat-", 20, WORD)),
-        ("gitlab-token", format!("{}.01.{}", with("glpat-", 27, WORD), random(9, ALNUM))),
-        (
-            "slack-token",
-            format!("xoxb-{}-{}-{}", random(12, "0123456789"), random(13, "0123456789"), random(24, ALNUM)),
-        ),
-        ("slack-token", with("xoxp-", 50, ALNUM)),
-        ("slack-token", with("xoxa-", 50, ALNUM)),
-        ("slack-token", with("xoxr-", 50, ALNUM)),
-        ("slack-token", with("xoxs-", 50, ALNUM)),
-        ("aws-key", with("AKIA", 16, CAPITALS)),
-        ("aws-key", with("ASIA", 16, CAPITALS)),
-        ("google-key", with("AIza", 35, WORD)),
-        ("google-secret", with("GOCSPX-", 28, WORD)),
-        ("npm-token", with("npm_", 36, ALNUM)),
-        ("pypi-token", with("pypi-AgEIcHlwaS5vcmc", 150, WORD)),
-        ("huggingface-token", with("hf_", 34, ALNUM)),
-        ("sendgrid-key", format!("{}.{}", with("SG.", 22, WORD), random(43, WORD))),
-        ("stripe-key", with("sk_live_", 24, ALNUM)),
-        ("stripe-key", with("rk_live_", 99, ALNUM)),
-        ("stripe-key", with("sk_test_", 24, ALNUM)),
-        ("digitalocean-token", with("dop_v1_", 64, HEX)),
-        ("docker-token", with("dckr_pat_", 27, WORD)),
-        ("shopify-token", with("shpat_", 32, HEX)),
-        ("age-key", with("AGE-SECRET-KEY-1", 58, CAPITALS)),
-        ("jwt", jwt()),
-        ("private-key", pem("RSA PRIVATE KEY")),
-        ("private-key", pem("PRIVATE KEY")),
-        ("private-key", pem("OPENSSH PRIVATE KEY")),
-        ("private-key", pem("PGP PRIVATE KEY BLOCK")),
-    ]
-}
+use test_forms::{ALNUM, HEX, forms, pem, random};
 
 #[test]
 fn a_credential_of_a_known_form_becomes_a_marker_of_its_kind() {
@@ -127,6 +54,9 @@ fn a_value_is_masked_where_its_name_says_what_it_is() {
         ("apikey=12345678", "apikey=[masked:api-key]"),
         ("AWS_SECRET_ACCESS_KEY=aB3/xY+zQ9", "AWS_SECRET_ACCESS_KEY=[masked:access-key]"),
         ("private_key = \"x1y2z3\"", "private_key = \"[masked:private-key]\""),
+        ("AccountKey=q8x2kk==;x", "AccountKey=[masked:access-key];x"),
+        ("SIGNING_KEY=q8x2kk", "SIGNING_KEY=[masked:private-key]"),
+        ("credentials: q8x2kk", "credentials: [masked:secret]"),
         ("\"auth_token\" : \"abcdefghijklmnop\"", "\"auth_token\" : \"[masked:token]\""),
         ("PASSWORD=größe7;x", "PASSWORD=[masked:password];x"),
         ("-H 'Authorization: Bearer x' u", "-H 'Authorization: Bearer [masked:authorization]' u"),

@@ -116,3 +116,63 @@ fn a_command_of_a_bound_session_is_in_the_tasks_log_and_a_later_silence_is_no_pa
     let bytes = std::fs::read(task.join("command-log.jsonl")).unwrap();
     assert_eq!(verify(&bytes), Status::Whole);
 }
+
+#[test]
+fn a_name_of_any_length_costs_no_record_and_leaves_as_its_hash() {
+    let long = "n".repeat(300_000);
+    let names = ["hook_event_name", "session_id", "turn_id", "model", "source", "agent_type", "agent_id"];
+    let mut payloads: Vec<Value> = names
+        .iter()
+        .map(|name| {
+            let mut payload =
+                json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash"});
+            payload[name] = json!(long);
+            payload
+        })
+        .collect();
+    payloads.push(json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": long}));
+    payloads.push(json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Task",
+        "tool_input": {"subagent_type": long}}));
+    payloads.push(json!({"hook_event_name": "PreToolUse", "session_id": "s", long.as_str(): long}));
+    payloads.push(
+        json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": long, "transcript_path": long}),
+    );
+    payloads.push(json!({"hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": "Bash",
+        "tool_input": {"description": "\u{1}".repeat(100_000)}}));
+    for payload in payloads {
+        let env = machine();
+        let output = env.feed(&["hook", "codex"], payload.to_string().as_bytes());
+        assert_eq!(output.status.code(), Some(0));
+        let key = payload.as_object().unwrap().iter().find(|(_, value)| value.to_string().len() > 90_000);
+        let key = key.map(|(key, _)| key.chars().take(20).collect::<String>());
+        assert!(!channel(&env, "full").is_empty(), "{key:?}: {}", env.log());
+        let analytics = channel(&env, "analytics");
+        assert!(!analytics.is_empty(), "{key:?}: {}", env.log());
+        assert!(analytics.iter().all(|record| record.to_string().len() < 4_000), "{key:?}");
+    }
+}
+
+#[test]
+fn a_payload_that_is_no_object_is_noted_without_what_it_says() {
+    let env = machine();
+    env.feed(&["hook", "claude-code"], br#""the secret plan""#);
+    env.feed(&["hook", "claude-code"], b"{\"prompt\": the secret plan}");
+    let log = env.log();
+    assert_eq!(log.lines().count(), 2, "{log}");
+    assert!(
+        log.contains("the payload is not a JSON object: line 1, column") && !log.contains("plan"),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_clock_that_was_set_back_makes_no_session_shorter_than_nothing() {
+    let mut env = machine();
+    env.hook(&claude(&env, "s", "SessionStart", &json!({})));
+    env.set("TALLY_CLOCK_MS", "1789000000000");
+    env.hook(&claude(&env, "s", "Stop", &json!({})));
+    let records = channel(&env, "full");
+    let durations: Vec<_> =
+        records.iter().filter_map(|record| record.pointer("/session/duration_s")).collect();
+    assert_eq!(durations, [&json!(0), &json!(0)], "usage and end");
+}

@@ -137,3 +137,46 @@ fn without_a_console_or_where_it_is_switched_off_no_event_is_queued() {
         assert_eq!(channel(&env, "full").len(), 1);
     }
 }
+
+#[test]
+fn usage_that_a_killed_hook_left_untold_is_told_by_the_next_stop_once() {
+    let env = machine();
+    let transcript = env.home().join("s.jsonl");
+    let usage = json!({"input_tokens": 10, "output_tokens": 7});
+    let message = json!({"id": "m", "role": "assistant", "model": "claude-sonnet-4-5", "usage": usage});
+    let line = json!({"type": "assistant", "sessionId": "s", "uuid": "u", "requestId": "r",
+        "timestamp": "2026-09-21T10:00:00.000Z", "message": message});
+    std::fs::write(transcript, format!("{line}\n")).unwrap();
+    env.hook(&claude(&env, "s", "SessionStart", &json!({})));
+    let before: Vec<_> = files(&env.data_dir());
+    env.hook(&claude(&env, "s", "Stop", &json!({})));
+    // What a kill behind the economics record leaves: no event of this stop, and no memory of one.
+    for (path, bytes) in before {
+        if path.extension().is_some_and(|end| end == "events") || path.ends_with("full.jsonl") {
+            std::fs::write(path, bytes).unwrap();
+        }
+    }
+    let told = || {
+        let records = channel(&env, "full");
+        let usage = records.into_iter().filter(|record| record["event_type"] == "session.usage");
+        usage
+            .map(|record| (record["event_id"].clone(), record["usage"]["output_tokens"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told(), []);
+    env.hook(&claude(&env, "s", "SessionEnd", &json!({})));
+    assert_eq!(told(), [(json!("s-usage"), json!(7))]);
+    env.hook(&claude(&env, "s", "SessionEnd", &json!({})));
+    assert_eq!((told().len(), env.records().len()), (1, 1), "once");
+    assert_eq!(env.log(), "");
+}
+
+/// The files in and below a folder, with what they hold.
+fn files(dir: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let paths = std::fs::read_dir(dir).unwrap().map(|item| item.unwrap().path());
+    paths
+        .flat_map(|path| {
+            if path.is_dir() { files(&path) } else { vec![(path.clone(), std::fs::read(&path).unwrap())] }
+        })
+        .collect()
+}

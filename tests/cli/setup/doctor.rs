@@ -177,7 +177,7 @@ fn do_not_track_asks_nobody() {
 #[test]
 fn what_is_wrong_besides_is_found_each_under_its_name() {
     type Break = fn(&mut TestEnv);
-    let table: [(&str, &str, Break); 13] = [
+    let table: [(&str, &str, Break); 16] = [
         ("conf-folder-open", "warning", |env| set_mode(conf(env).parent().unwrap(), 0o755)),
         ("conf-lines", "warning", |env| put(&conf(env), &format!("{}typo_key=1\n", read(&conf(env))))),
         ("tenant-missing", "warning", |env| {
@@ -188,6 +188,11 @@ fn what_is_wrong_besides_is_found_each_under_its_name() {
         }),
         ("credential-unusable", "error", |env| {
             put(&conf(env), &read(&conf(env)).replace("token-never", "token never"))
+        }),
+        ("event-channels", "warning", |env| env.set("TELEMETRY_CHANNELS", "ful")),
+        ("event-channels", "warning", |env| env.set("TELEMETRY_CHANNEL_FULL_REDACT", "tool|del(.input)")),
+        ("event-channels", "warning", |env| {
+            put(&conf(env), &format!("{}console_telemetry_redact=tool.*\n", read(&conf(env))))
         }),
         ("telemetry-off", "error", |env| put(&conf(env), &format!("{}enabled=false\n", read(&conf(env))))),
         ("environment-differs", "warning", |env| {

@@ -180,6 +180,15 @@ fn a_subagents_calls_are_billed_once_to_the_session_that_sent_it_off() {
     assert_eq!((&rows[0]["output_tokens"], &rows[0]["resolved_model"]), (&json!(8), &json!(MODEL)));
     assert_eq!(records[0]["signals"]["per_delegation_tokens"], true);
     assert_add_up(&env, [114, 216, 318]);
+    // A sink that keeps the last record of an id, and adds up sessions, counts nothing twice.
+    let events = crate::env::lines(&env.data_dir().join("analytics.jsonl"));
+    let usage = events.iter().filter(|event| event["event_type"] == "session.usage");
+    let usage: Vec<_> = usage
+        .map(|event| (&event["session_id"], &event["event_id"], &event["usage"]["output_tokens"]))
+        .collect();
+    let told = |output: i64| (json!("ses_top"), json!("ses_top-usage"), json!(output));
+    let (first, second) = (told(16), told(216));
+    assert_eq!(usage, [(&first.0, &first.1, &first.2), (&second.0, &second.1, &second.2)]);
     assert_eq!(env.log(), "");
 }
 
