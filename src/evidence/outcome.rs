@@ -7,7 +7,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{Payload, command_text, first_text, results, shell};
+use super::{Payload, classify, command_text, first_text, results, shell};
 use crate::sys::hex::hex;
 
 const CODES: [&str; 7] = ["exitCode", "exit_code", "exitcode", "status", "code", "returnCode", "return_code"];
@@ -72,8 +72,14 @@ pub(super) fn of_code(code: i64, command: &str) -> Outcome {
 }
 
 fn code(payload: &Payload) -> Option<Option<i64>> {
-    let inside = results(payload).flat_map(|result| CODES.iter().filter_map(|key| result.get(*key)));
-    inside.chain(TOP_CODES.iter().filter_map(|key| payload.get(*key))).find_map(whole)
+    let tool = payload.get("tool_name").and_then(Value::as_str).unwrap_or_default();
+    // What answers a fetch has a status and a code too: HTTP's.
+    let is_web = classify::action(tool, None) == Some("web");
+    let may_be = |key: &&&str| !is_web || !matches!(**key, "status" | "code");
+    let of = |object: &'_ Payload, keys: &[&str]| {
+        keys.iter().filter(may_be).filter_map(|key| object.get(*key)).find_map(whole)
+    };
+    results(payload).find_map(|result| of(result, &CODES)).or_else(|| of(payload, &TOP_CODES))
 }
 
 /// A whole number, or a text of one; `Some(None)` if it has more than 64 bits.
@@ -171,6 +177,15 @@ pub fn duration_key(payload: &Payload) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_status_of_a_fetch_is_no_exit_code() {
+        let answer = json!({"bytes": 3, "code": 200, "codeText": "OK", "result": "x"});
+        assert_eq!(seen(&json!({"tool_name": "WebFetch", "tool_response": answer})), ("ambiguous", None));
+        assert_eq!(seen(&json!({"tool_name": "Bash", "tool_response": {"code": 2}})), ("fail", Some(2)));
+        let failed = json!({"tool_name": "WebFetch", "tool_response": {"code": 404}, "error": "not found"});
+        assert_eq!(seen(&failed), ("fail", None));
+    }
 
     const GOLDEN: &str = include_str!("../../tests/fixtures/flow-agents/golden/observe-result.jsonl");
     const VECTORS: &str = include_str!("../../tests/fixtures/policy/evidence-capture.jsonl");
