@@ -2,8 +2,8 @@
 //!
 //! The most stable source wins, so that clones, worktrees and colleagues agree:
 //! 1. `FLOW_AGENTS_PROJECT`, the operator's word;
-//! 2. the nearest manifest's name ([`manifest`] lists which), never above the checkout, nor above `HOME` outside one;
-//! 3. `org/repo` of the git remote `origin` ([`remote`]);
+//! 2. the nearest manifest's name (`manifest` lists which), never above the checkout, nor above `HOME` outside one;
+//! 3. `org/repo` of the git remote `origin` (`remote`);
 //! 4. the name of the main checkout's directory, the same in all worktrees;
 //! 5. the name of the working directory.
 //!

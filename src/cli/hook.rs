@@ -15,7 +15,7 @@ use std::path::Path;
 /// For `--help`; a real call is read by [`run`] without a parser that could refuse it.
 pub(super) const VERB: Verb = Verb {
     name: "hook",
-    about: "Serve one hook call of a host: its hook JSON on standard input; always exits 0",
+    about: "Serve one hook call of a host: its hook JSON on standard input; exits 0, but where a policy refuses Kiro something",
     does: Run(|_, _| Ok(0)),
     args: &[
         place(

@@ -38,20 +38,20 @@ static TALLY: Verb = Verb {
     name: "tally",
     about: "What coding agents cost, exactly: recorded locally first, relayed to your Console",
     does: Verbs(&[
+        init::VERB,
+        doctor::VERB,
+        uninstall::VERB,
         hook::VERB,
         economics::VERB,
         usage::VERB,
-        pricing::VERB,
-        project::VERB,
-        liveness::VERB,
-        hosts::VERB,
-        demo::VERB,
-        relay::VERB,
         run_hook::VERB,
         conformance::VERB,
-        init::VERB,
-        uninstall::VERB,
-        doctor::VERB,
+        hosts::VERB,
+        liveness::VERB,
+        pricing::VERB,
+        project::VERB,
+        relay::VERB,
+        demo::VERB,
     ]),
     args: &[],
 };
@@ -101,7 +101,7 @@ pub fn main() -> ExitCode {
     // A directory that was deleted under us has no name any more. This one does not exist either, so whatever is written
     // goes to the user's state directory.
     let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/deleted-working-directory"));
-    // A hook must not meet an argument parser: its exit code 2 would block the agent (DESIGN §11).
+    // A hook must not meet an argument parser: its exit code 2 would block the agent.
     if args.get(1).is_some_and(|verb| verb == "hook")
         && !args.iter().any(|arg| arg == "--help" || arg == "-h")
     {

@@ -42,7 +42,7 @@ pub(super) const VERB: Verb = Verb {
         Verb {
             name: "check",
             about: "Validate a registry file",
-            does: Run(|given, context| run(given, context, given.path("FILE"), check)),
+            does: Run(check),
             args: &[place("FILE", Path, "The file")],
         },
         Verb {
@@ -188,12 +188,22 @@ fn text_table(models: &[Listed<'_>]) -> TextTable {
 }
 
 /// An invalid file was said in the warning that the registry came with.
-fn check(_given: &Given<'_>, out: &mut dyn Write, _err: &mut dyn Write, loaded: &Loaded) -> io::Result<u8> {
+fn check(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
+    let configured = context.settings()?.pricing;
+    let file = given.path("FILE").map(std::path::Path::to_path_buf);
+    let loaded = pricing::load(&PricingSettings { file, ..configured });
     let (Origin::File(path), Some(current)) = (&loaded.origin, loaded.registry.table(None)) else {
+        // Nothing is priced here, so nothing is used instead.
+        for warning in &loaded.warnings {
+            writeln!(context.err, "error: {}", warning.strip_suffix(pricing::INSTEAD).unwrap_or(warning))?;
+        }
         return Ok(REFUSED);
     };
+    for warning in &loaded.warnings {
+        writeln!(context.err, "warning: {warning}")?;
+    }
     let (version, models) = (current.version(), current.models().len());
-    writeln!(out, "{}: valid; current version {version} lists {models} models", path.display())?;
+    writeln!(context.out, "{}: valid; current version {version} lists {models} models", path.display())?;
     Ok(DONE)
 }
 

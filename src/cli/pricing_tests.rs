@@ -77,7 +77,8 @@ fn files_are_checked_and_can_be_used() {
     assert!(out.ends_with("registry.json: valid; current version 2026-10-25 lists 25 models\n"), "{out}");
     let (code, out, err) = pricing(concat!("check ", env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(err.contains("Cargo.toml: not a pricing registry"), "{err}");
+    assert!(err.starts_with("error: ") && err.contains("Cargo.toml: not a pricing registry"), "{err}");
+    assert!(!err.contains("is used instead"), "nothing is priced: {err}");
     let (_, out, _) = pricing(&format!("price claude-opus-4-1 --input 1 --at 2025-09-01 --pricing {CASES}"));
     assert!(out.starts_with("$0.000015  claude-opus-4-1  (version 2025-08-12"), "{out}");
 }

@@ -56,6 +56,9 @@ fn run(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> {
         serde_json::to_writer_pretty(&mut *context.out, &answer).map_err(io::Error::from)?;
         writeln!(context.out)?;
     } else {
+        if dry_run && !files.is_empty() {
+            writeln!(context.out, "What would be done in {}", place.dest.display())?;
+        }
         print(&files, context)?;
         if let Some(pending @ 1..) = pending {
             writeln!(

@@ -1,7 +1,7 @@
 //! What a call came to, by what its host says in fields (contract I.2, A.9).
 //!
 //! The exit code is the first whole number, or text of one, in `tool_response`, then `tool_output`, under the names in
-//! [`CODES`], then at the top. With a code: 0 is a pass unless the host says that it failed; 1 from a bare `grep` or
+//! `CODES`, then at the top. With a code: 0 is a pass unless the host says that it failed; 1 from a bare `grep` or
 //! `diff` is ambiguous; any other is a failure. Without one, a sign of failure makes a failure, and its absence nothing.
 
 use serde_json::Value;

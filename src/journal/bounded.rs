@@ -2,8 +2,8 @@
 //!
 //! 1. Each field of the document stands for itself: one that cannot be read is `null` and costs no other.
 //! 2. Of a key that stands twice the last value counts.
-//! 3. Within a field at most [`DEPTH`] levels, [`NODES`] values and [`TEXT`] bytes of one string are kept; over all fields
-//!    at most [`TOTAL_TEXT`] bytes of strings and [`FIELDS`] fields.
+//! 3. Within a field at most `DEPTH` levels, `NODES` values and `TEXT` bytes of one string are kept; over all fields
+//!    at most `TOTAL_TEXT` bytes of strings and `FIELDS` fields.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;

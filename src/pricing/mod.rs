@@ -15,4 +15,4 @@ pub use money::Usd;
 pub use price::{Priced, Request, Speed};
 pub use registry::{Basis, Registry, RegistryError, Table};
 pub use row::{Factor, Rate, Rates, Row, Tier};
-pub use source::{Loaded, Origin, StoreError, cached_copy_is_stale, load, store};
+pub use source::{INSTEAD, Loaded, Origin, StoreError, cached_copy_is_stale, load, store};

@@ -82,7 +82,7 @@ pub fn load(settings: &PricingSettings) -> Loaded {
     }
 }
 
-/// A foreign registry cannot make a model free that the bundled one has a price for (DESIGN §7).
+/// A foreign registry cannot make a model free that the bundled one has a price for.
 fn guarded(mut registry: Registry, origin: Origin, bundled: &Registry) -> Loaded {
     let refused = registry.refuse_free(|id| bundled.lists(id));
     let warnings = match refused.as_slice() {
@@ -95,10 +95,12 @@ fn guarded(mut registry: Registry, origin: Origin, bundled: &Registry) -> Loaded
     Loaded { registry, origin, warnings }
 }
 
+/// How a warning ends that a registry was passed over.
+pub const INSTEAD: &str = "; the bundled registry is used instead";
+
 fn read(path: &Path, required: bool) -> Result<Option<Registry>, String> {
-    let warning = |why: &dyn std::fmt::Display| {
-        format!("pricing registry {}: {why}; the bundled registry is used instead", path.display())
-    };
+    let warning =
+        |why: &dyn std::fmt::Display| format!("pricing registry {}: {why}{INSTEAD}", path.display());
     match files::read_bounded(path, MAX_BYTES) {
         Ok(Some(bytes)) => Registry::parse(&bytes).map(Some).map_err(|error| warning(&error)),
         Ok(None) if required => Err(warning(&"no such file")),

@@ -1,5 +1,6 @@
 //! A loopback stand-in for the Console: it takes any POST, remembers it, and answers like the Console does for a record
-//! that it keeps (Console ingest §2). `tally relay listen` and `tally demo` show with it what would leave the machine.
+//! that it keeps (Console ingest §2). The page by which `tally init` and `tally doctor` try a token it has too, of a tenant that is
+//! nobody's: it checks no token, and must not look as if. `tally relay listen` and `tally demo` show with it what would leave the machine.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,6 +13,8 @@ use std::time::Duration;
 /// The Console's own limit for a body.
 const MAX_BODY: u64 = 1024 * 1024;
 const MAX_HEAD: u64 = 64 * 1024;
+/// What set-up reads of a Console.
+const PAGE: &str = "/api/economics";
 /// How long a connection may be idle, and how long one read may take.
 const IDLE: Duration = Duration::from_secs(5);
 
@@ -148,6 +151,8 @@ fn serve(stream: &TcpStream, shelf: &Shelf) -> io::Result<()> {
         if request.method == "POST" {
             shelf.put(&request);
             answer(stream, 202, r#"{"outcome":"accepted","status":"persisted"}"#)?;
+        } else if request.method == "GET" && request.path == PAGE {
+            answer(stream, 200, r#"{"tenantId":"(any)"}"#)?;
         } else {
             answer(stream, 405, r#"{"error":"METHOD_NOT_ALLOWED","safeMessage":"method is not allowed"}"#)?;
         }
@@ -160,6 +165,7 @@ fn serve(stream: &TcpStream, shelf: &Shelf) -> io::Result<()> {
 
 fn answer(mut stream: &TcpStream, status: u16, body: &str) -> io::Result<()> {
     let reason = match status {
+        200 => "OK",
         202 => "Accepted",
         405 => "Method Not Allowed",
         _ => "Content Too Large",
@@ -243,6 +249,7 @@ mod tests {
         let receiver = Receiver::start(0).unwrap();
         let one = |request: &str| exchange(&mut connect(&receiver), request.as_bytes());
         assert!(one("GET /records HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        assert!(one("GET /api/economics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
         assert!(one("POST / HTTP/1.1\r\nContent-Length: 1048577\r\n\r\n").starts_with("HTTP/1.1 413 "));
         assert!(receiver.received().is_empty());
     }

@@ -10,7 +10,7 @@
 //!   usage N                  the usage as of the session's record N was told
 //! ```
 //!
-//! 1. The file only grows, each hook adds its lines in one write, and no hook reads more than [`HEAD`] and [`TAIL`] bytes
+//! 1. The file only grows, each hook adds its lines in one write, and no hook reads more than `HEAD` and `TAIL` bytes
 //!    but the one that counts.
 //! 2. It is a cache: where it is lost, durations are unknown and counts begin anew.
 

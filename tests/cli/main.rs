@@ -8,6 +8,8 @@ mod broken;
 mod codex;
 #[cfg(test)]
 mod demo;
+#[cfg(test)]
+mod docs;
 mod economics;
 #[cfg(test)]
 mod env;

@@ -298,12 +298,13 @@ impl Done<'_> {
                 format!("{url} accepts the token for the tenant")
             }
             "verified" => format!("{url} answers"),
-            "unverified-failed" => {
-                let why = report.console.reachability.error.as_deref().unwrap_or("it does not say so");
-                context.red(&format!(
+            "unverified-failed" => match report.console.reachability.error.as_deref() {
+                Some(why) => context.red(&format!(
                     "{url} does NOT accept what is configured: {why}; it is stored all the same"
-                ))
-            }
+                )),
+                // A Console in local mode, or `tally relay listen`.
+                None => format!("{url} answers, and checks no token"),
+            },
             "unverified-not-attempted" => {
                 let why = report.console.reachability.error.as_deref().unwrap_or("not asked");
                 format!("{url} was not asked: {why}")

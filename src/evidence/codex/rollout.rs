@@ -9,8 +9,8 @@
 //! call ran this very command and it has exactly one output; or if it is all that a whole rollout has. Else there is no
 //! answer, and neither is there if a line might hide another call or output: another call's code would be worse.
 //!
-//! The rollout must be a regular file, links resolved, in Codex's own folder if there is one. Its last [`WINDOW`] bytes are
-//! read. Of a line longer than [`MAX_LINE`] only the beginning is looked at: the banner is there, however much was printed.
+//! The rollout must be a regular file, links resolved, in Codex's own folder if there is one. Its last `WINDOW` bytes are
+//! read. Of a line longer than `MAX_LINE` only the beginning is looked at: the banner is there, however much was printed.
 
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Text of a stream, made safe for a terminal: no control characters, at most [`SHOWN`] characters.
+/// Text of a stream, made safe for a terminal: no control characters, at most `SHOWN` characters.
 #[must_use]
 pub fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(SHOWN).collect()

@@ -3,7 +3,7 @@
 //! | event | what is said |
 //! |---|---|
 //! | a prompt | the state of the task; that another agent holds it; a route of the project's kits; the context map |
-//! | a session starts | the state, all that is needed to take it up again ([`resume`]), the context map |
+//! | a session starts | the state, all that is needed to take it up again (`resume`), the context map |
 //! | subagents were invoked and returned | what comes next |
 //!
 //! What is said stands behind the echo of standard input, between two lines of `---`. All that sidecars say goes through

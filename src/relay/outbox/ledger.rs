@@ -166,7 +166,7 @@ impl Ledger {
         self.state.settle(key, Fate::Rejected);
     }
 
-    /// Seals `current.jsonl`; see [`Guard::seal`].
+    /// Seals `current.jsonl`; see `Guard::seal`.
     ///
     /// # Errors
     /// When the rename fails.

@@ -1,6 +1,6 @@
 //! Masks what looks like a credential in a text that a user lets through.
 //!
-//! 1. What is masked is listed in `SECURITY.md`, *What is masked*: by form ([`known`]), by the name in front ([`named`]), and the user and
+//! 1. What is masked is listed in `SECURITY.md`, *What is masked*: by form (`known`), by the name in front (`named`), and the user and
 //!    password of a URL. It becomes `[masked:<kind>]`.
 //! 2. One pass from left to right. Every look ahead is bounded, or belongs to what is masked and passed over: the work is linear in
 //!    the length, whatever the text is.

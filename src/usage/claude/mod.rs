@@ -1,6 +1,6 @@
 //! Claude Code transcripts (transcript formats §1).
 //!
-//! - [`line`]: one line to calls, prompts or nothing.
+//! - [`mod@line`]: one line to calls, prompts or nothing.
 //! - [`layout`]: which files belong to a home or to a session.
 //! - [`read`]: a file, or the news in it, to observations.
 

@@ -1,6 +1,6 @@
 //! Codex rollouts (transcript formats §2).
 //!
-//! - [`line`]: one line to what it says.
+//! - [`mod@line`]: one line to what it says.
 //! - [`thread`]: the lines of a thread, in order, to calls.
 //! - [`layout`]: which rollouts belong to a home or to a session.
 //! - [`read`]: a rollout, plain or compressed, or the news in it, to observations.

@@ -275,3 +275,16 @@ fn values_of_the_environment_are_told_as_such() {
     );
     assert_eq!(found["console"]["authenticated"], true);
 }
+
+#[test]
+fn a_stand_in_that_checks_no_token_is_no_refusal_and_no_acceptance() {
+    let env = TestEnv::new();
+    let listener = tally::relay::receiver::Receiver::start(0).unwrap();
+    let file = token_file(&env, TOKEN);
+    let args = ["--console-url", &listener.url(), "--console-token-file", &file, "--console-tenant", "acme"];
+    let said = String::from_utf8(init(&env, &args, 0).stdout).unwrap();
+    assert!(said.contains("answers, and checks no token") && !said.contains("does NOT accept"), "{said}");
+    let again = json(&init(&env, &["--json"], 0), "init.schema.json");
+    assert_eq!(again["verification"]["authenticated"], Value::Null);
+    assert!(listener.received().is_empty(), "a look is no record");
+}
