@@ -16,8 +16,8 @@
 //!                            relay::worker: outbox -> transport -> Console
 //! ```
 //!
-//! Rooms depend downwards only: `cli → hook, setup, report → policy → economics, telemetry, liveness → hosts, usage, pricing,
-//! attribution, evidence, relay → journal, settings → sys`. `ARCHITECTURE.md` has the picture and the invariants.
+//! Rooms depend downwards only: `cli → hook, setup, report → policy → economics, telemetry, liveness → hosts, usage, pricing, attribution, evidence,
+//! relay → journal, settings → sys`. `ARCHITECTURE.md` has the picture and the invariants.
 
 pub mod attribution;
 pub mod cli;

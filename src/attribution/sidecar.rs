@@ -69,7 +69,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// The phase of a call at `ts_ms`: with dated transitions the step that was active then, else the
+    /// The phase of a call at `ts_ms` (DESIGN §7): with dated transitions the step that was active then, else the
     /// current phase, else [`UNATTRIBUTED`].
     #[must_use]
     pub fn phase_at(&self, ts_ms: Option<i64>) -> &str {

@@ -101,7 +101,7 @@ pub fn main() -> ExitCode {
     // A directory that was deleted under us has no name any more. This one does not exist either, so whatever is written
     // goes to the user's state directory.
     let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/deleted-working-directory"));
-    // A hook must not meet an argument parser: its exit code 2 would block the agent.
+    // A hook must not meet an argument parser: its exit code 2 would block the agent (DESIGN §11).
     if args.get(1).is_some_and(|verb| verb == "hook")
         && !args.iter().any(|arg| arg == "--help" || arg == "-h")
     {

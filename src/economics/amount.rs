@@ -37,14 +37,14 @@ impl Amount {
         Self { calls: 1, uncounted_calls: 1, ..Self::default() }
     }
 
-    /// What is known of the tokens: those of the calls that were counted, `None` when no call was (never zero).
+    /// What is known of the tokens: those of the calls that were counted, `None` when no call was (never zero, DESIGN §7).
     #[must_use]
     pub fn known_tokens(&self) -> Option<Tokens> {
         let counted = !self.tokens.is_zero() || self.calls != self.uncounted_calls;
         (counted || (self.calls == 0 && self.credits.is_none())).then_some(self.tokens)
     }
 
-    /// What is known of the cost: the sum of the priced part, `None` when no part is priced (never zero).
+    /// What is known of the cost: the sum of the priced part, `None` when no part is priced (never zero, DESIGN §7).
     #[must_use]
     pub fn known_cost(&self) -> Option<Usd> {
         let all_priced = self.is_complete() && self.known_tokens().is_some();

@@ -53,7 +53,7 @@ pub struct Facts<'a> {
     pub diagnostics: RunDiagnostics,
 }
 
-/// Whether there is anything to record: calls, findings, gates, iterations or a subagent with news.
+/// Whether there is anything to record: calls, findings, gates, iterations or a subagent with news (DESIGN §7).
 #[must_use]
 pub fn has_news(facts: &Facts<'_>) -> bool {
     let now = task_totals(facts);

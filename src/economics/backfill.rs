@@ -1,4 +1,4 @@
-//! Records that were never queued, on request (`tally relay backfill`: records written while the relay was off are
+//! Records that were never queued, on request (`tally relay backfill`; DESIGN §9: records written while the relay was off are
 //! never sent later, unless asked for).
 //!
 //! What counts is whether a record *was* queued, not why it was not: the relay was off, no Console was configured, or the

@@ -1,7 +1,7 @@
 //! How long runs took, when the only witness is a transcript.
 //!
 //! A run starts at its prompt, else at its first call, and ends at its stop; a run that was never stopped (interrupted,
-//! or older than the hooks) ends with its last call. The time between runs is nobody's.
+//! or older than the hooks) ends with its last call. The time between runs is nobody's (DESIGN §7).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! `economics record`: a `session.usage` event becomes a record (contract C).
+//! `economics record`: a `session.usage` event becomes a record (contract C; DESIGN §7, last paragraph on deltas).
 //!
 //! The event's usage is a cumulative snapshot of its session unless it says `semantics: "delta"`; what the journal holds
 //! of the session is taken off. In a fresh data directory the record has the fields and values of the contract.

@@ -2,7 +2,7 @@
 //!
 //! The cursor moves only after the outbox was written and synced, so a kill or a loss of power in between makes the next hook decide again; a record
 //! that is already queued is then recognised by its id. Records that were written while the relay was off lie behind
-//! the cursor and are never sent later, unless a [backfill](super::backfill) is asked for.
+//! the cursor and are never sent later (DESIGN §9), unless a [backfill](super::backfill) is asked for.
 
 use super::record::{Record, SCHEMA};
 use crate::journal::{Cursor, Journal};

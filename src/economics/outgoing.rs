@@ -6,7 +6,7 @@ use crate::usage::Credits;
 
 impl Record {
     /// The record as the Console takes it: a number that it demands and nobody knows is 0, its path is listed in
-    /// `unknown_fields`, and `cost.complete` is false (a null there is a 400, Console ingest §3).
+    /// `unknown_fields`, and `cost.complete` is false (DESIGN §8; a null there is a 400, Console ingest §3).
     #[must_use]
     pub fn for_console(&self) -> Self {
         let mut out = self.clone();

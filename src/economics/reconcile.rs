@@ -3,7 +3,7 @@
 //! A kill between the journal's append and the head's commit leaves a record that the head knows nothing of. Reading
 //! the transcript again from the old marks bills its calls again, into `pending`; taking the record's own delta off
 //! leaves what is really new. A head that was lost altogether is made good the same way, from the session's first
-//! record on.
+//! record on (DESIGN §7).
 
 use super::record::{Record, TaskTotals};
 use super::session::Head;

@@ -1,4 +1,4 @@
-//! The record of one run: `kontour.console.economics` version `"0.1"` with Tally's additions.
+//! The record of one run: `kontour.console.economics` version `"0.1"` with Tally's additions (DESIGN §8).
 //!
 //! Field sources are in the contract C.2. A value that is not known is `null` here; what leaves the machine is
 //! [`super::outgoing`]. `cost` and `defects` are plain fields: no record carries one without the other.

@@ -1,5 +1,5 @@
-//! What a hook does about claims: it keeps the task of its session claimed, and tells the agent of a conflict.
-//! `FLOW_AGENTS_LIVENESS` switches it, not `TELEMETRY_ENABLED`.
+//! What a hook does about claims: it keeps the task of its session claimed, and tells the agent of a conflict
+//! (DESIGN §10). `FLOW_AGENTS_LIVENESS` switches it, not `TELEMETRY_ENABLED`.
 //!
 //! A hook without a task ends after the look for a pointer; settings are loaded only when an event was written.
 

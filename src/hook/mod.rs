@@ -1,4 +1,4 @@
-//! What a host calls: its hook JSON in, records out, and never an answer that depends on how we fare.
+//! What a host calls: its hook JSON in, records out, and never an answer that depends on how we fare (DESIGN §4, G1).
 //! What is answered is context, a conflict of claims for one, told where the host can take it ([`reply`]), and where policies
 //! are on what they refuse.
 //!

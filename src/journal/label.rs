@@ -9,7 +9,7 @@ const LONGEST: usize = 190;
 
 /// The name without control characters (a NUL is refused by the Console on every try), line separators and turns of the
 /// writing direction, and its hash where it would be
-/// too long.
+/// too long (DESIGN §5).
 #[must_use]
 pub fn label(text: &str) -> Cow<'_, str> {
     if text.chars().nth(LONGEST).is_some() {

@@ -38,7 +38,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The largest record, in bytes without its newline.
+/// The largest record, in bytes without its newline (DESIGN §4, G5).
 pub const MAX_RECORD: usize = DEFAULTS.relay.record_max_bytes as usize;
 
 /// A journal, open and locked; dropping it lets go.

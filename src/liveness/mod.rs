@@ -1,4 +1,4 @@
-//! Who works on what: advisory claims in one append-only stream per repository (contract D).
+//! Who works on what: advisory claims in one append-only stream per repository (DESIGN §10, contract D).
 //!
 //! ```text
 //! {"type":"claim","subjectId":"fix-login","actor":"claude-code:<session>:<host>","at":"…Z","ttlSeconds":1800,…}

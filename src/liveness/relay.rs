@@ -17,7 +17,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The longest time to live that the Console takes, in seconds.
 const MAX_TTL_S: u64 = 86_400;
-/// The longest text in a record, in characters.
+/// The longest text in a record, in characters (DESIGN §5).
 const MAX_TEXT: usize = 190;
 
 /// A record as the Console takes it; every field is always there.

@@ -1,7 +1,7 @@
 //! The stream of a repository: one file that all of its worktrees share.
 //!
 //! `<shared root>/.kontourai/flow-agents/liveness/events.jsonl`, where the shared root is that of the git repository
-//! that a directory is in, else the nearest ancestor with `.kontourai/`, else the directory itself.
+//! that a directory is in, else the nearest ancestor with `.kontourai/`, else the directory itself (DESIGN §5).
 //! `TELEMETRY_WORKSPACE_ROOT` does not move it: two agents with different settings must still see each other.
 
 use super::event::{Event, Kind};

@@ -1,4 +1,4 @@
-//! A dated registry: versions, each a table of rates in force from a date (`docs/pricing.md`).
+//! A dated registry: versions, each a table of rates in force from a date (DESIGN §7, `docs/pricing.md`).
 //!
 //! The shape is schema 2.0 of flow-agents with more optional keys. A version may say `extends`: what it does not
 //! state, it takes from that earlier version. Rows are read when first priced; [`Registry::parse`] reads them all.

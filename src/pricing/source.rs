@@ -82,7 +82,7 @@ pub fn load(settings: &PricingSettings) -> Loaded {
     }
 }
 
-/// A foreign registry cannot make a model free that the bundled one has a price for.
+/// A foreign registry cannot make a model free that the bundled one has a price for (DESIGN §7).
 fn guarded(mut registry: Registry, origin: Origin, bundled: &Registry) -> Loaded {
     let refused = registry.refuse_free(|id| bundled.lists(id));
     let warnings = match refused.as_slice() {

@@ -1,4 +1,4 @@
-//! When a record may be sent again, and when it is given up.
+//! When a record may be sent again, and when it is given up (DESIGN §9).
 //!
 //! An origin that answers nobody is left alone as a whole; a record that fails while others to the same origin pass is
 //! left alone by itself, and for a shorter time. Which of the two it is can only be told by other records: a failed

@@ -1,4 +1,4 @@
-//! What an HTTP answer means for the record that was sent (the Console's answers: Console ingest §2).
+//! What an HTTP answer means for the record that was sent (DESIGN §9; the Console's answers: Console ingest §2).
 //!
 //! A pure function from status, `Retry-After` and the first bytes of the body to a [`Verdict`]. Nothing but a 2xx that
 //! says so is a delivery: a captive portal's 200 is an unrecognised answer. A redirect is never followed; it is
@@ -223,7 +223,7 @@ mod tests {
         classify(&Answer { status, retry_after: None, body, whole: true }, 2, 0).class
     }
 
-    /// The table of `docs/relay.md`, read as ranges, for a body that says nothing.
+    /// DESIGN §9, read as ranges, for a body that says nothing.
     fn expected(status: u16) -> Class {
         match status {
             401 => Class::Wait,

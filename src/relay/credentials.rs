@@ -1,5 +1,5 @@
-//! The credentials of one round of sending, read from where each destination was configured, and never from
-//! elsewhere: a record of one tenant is never sent with another's token.
+//! The credentials of one round of sending, read from where each destination was configured, and never from elsewhere
+//! (DESIGN §6): a record of one tenant is never sent with another's token.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The relay: the way of a record from the outbox to its sink.
+//! The relay: the way of a record from the outbox to its sink (DESIGN §9).
 //!
 //! The hook side is [`outbox::enqueue`] and [`wake`]: an append and, if need be, the start of one detached process.
 //! Everything that touches the network is in the worker. `classify`, `backoff`, `queue` and `supersede` are pure; `delivery` decides
@@ -102,7 +102,7 @@ pub fn worker_main(env: &Env, errand: Option<worker::Errand<'_>>) {
     }
 }
 
-/// What of the environment the worker gets, and its recursion guard.
+/// What of the environment the worker gets (DESIGN §9), and its recursion guard.
 #[must_use]
 pub fn worker_environment(env: &Env) -> Vec<(OsString, OsString)> {
     // Empty is unset, for us; to the TLS library an empty `SSL_CERT_FILE` is a file that does not exist.
@@ -122,7 +122,7 @@ fn is_inherited(name: &OsStr) -> bool {
         || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Sends what can be sent, until nothing can or `timeout` has passed, and waits for a running worker. Back-off
+/// Sends what can be sent, until nothing can or `timeout` has passed, and waits for a running worker (DESIGN §11). Back-off
 /// is ignored; what an origin asked for, or a refused credential, is not.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Which entry is sent next: pure scheduling over the books.
+//! Which entry is sent next: pure scheduling over the books (DESIGN §9).
 //!
 //! Entries are grouped in lanes, one per origin and tenant. Within a lane the oldest goes first, and an entry waits for
 //! every older one with the same id, so that no two with one identity are ever in flight and the later never arrives

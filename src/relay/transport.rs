@@ -1,4 +1,4 @@
-//! The one HTTP client (contract E.2).
+//! The one HTTP client (DESIGN §6, §9; contract E.2).
 //!
 //! No redirect is followed and nothing is retried here: what an answer means is [`super::classify`]'s to say. Loopback
 //! never goes through a proxy. Certificate roots are the system's, loaded only for the first `https` request. What is

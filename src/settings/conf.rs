@@ -1,4 +1,4 @@
-//! The trusted conf: `key=value` lines in a file that only its owner can touch.
+//! The trusted conf: `key=value` lines in a file that only its owner can touch (DESIGN §6).
 //!
 //! Format: the first `=` splits; key and value are trimmed, the value is otherwise literal (quotes, `;`, inner `#` and
 //! a trailing `=` belong to it); a line whose first character is `#` is a comment; CRLF and a BOM are tolerated; the

@@ -32,7 +32,7 @@ pub struct Telemetry {
     pub max_log_files: u32,
 }
 
-/// The journey to the Console.
+/// The journey to the Console (DESIGN §9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(test, derive(serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Relay {
@@ -64,7 +64,7 @@ pub struct Relay {
     pub reject_after_others_delivered: u32,
 }
 
-/// The pricing registry.
+/// The pricing registry (DESIGN §7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(test, derive(serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Pricing {

@@ -1,4 +1,4 @@
-//! The destination: Console endpoints, token and tenant, taken whole from one source.
+//! The destination: Console endpoints, token and tenant, taken whole from one source (DESIGN §6).
 //!
 //! The first of flag, trusted conf and environment that names a URL gives all of it. Nothing is ever filled in from
 //! another source, so an environment that leaks from another tenant changes nothing where a conf is installed.

@@ -1,4 +1,4 @@
-//! The endpoint allowlist: which URLs a record, and with it a token, may be sent to.
+//! The endpoint allowlist (DESIGN §6): which URLs a record, and with it a token, may be sent to.
 //!
 //! `https` to any non-empty host; `http` only to `localhost`, `127.0.0.1` and `[::1]`, written just so: a spelling
 //! that a parser would turn into one of these (`127.1`, `0x7f.1`, `%6cocalhost`) is refused, because another parser on

@@ -1,4 +1,4 @@
-//! What the user decided: flags > environment > trusted conf > `config/default.toml`, with two exceptions
+//! What the user decided: flags > environment > trusted conf > `config/default.toml` (DESIGN §6), with two exceptions
 //! that are modules of their own: the [`destination`] is one group that is never mixed, and a conf key beats the
 //! environment for the relay's [`switch`]es.
 //!

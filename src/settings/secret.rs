@@ -1,4 +1,4 @@
-//! A secret in memory: it can be used, but not printed, logged or serialised by accident.
+//! A secret in memory: it can be used, but not printed, logged or serialised by accident (DESIGN §4, G7).
 
 use std::fmt;
 

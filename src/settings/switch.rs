@@ -1,4 +1,4 @@
-//! Switches: whether something is on, and why.
+//! Switches: whether something is on, and why (DESIGN §6).
 //!
 //! For the relay an explicit conf key beats the environment both ways. With neither, the economics relay and the
 //! relay of session events are on as soon as a Console URL resolves, and the liveness relay stays off until asked for. `DO_NOT_TRACK` beats everything.

@@ -1,5 +1,5 @@
 //! Opening a file that may hold a token: the checks are made on the open descriptor, so that nobody can swap the file
-//! between check and read.
+//! between check and read (DESIGN §6).
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,5 @@
-//! The workspace: the one directory that a hook's working directory belongs to, and where our data lives in it.
+//! The workspace: the one directory that a hook's working directory belongs to, and where our data lives in it
+//! (DESIGN §5).
 //!
 //! The data directory is created on first use, for the owner only, and ignores itself, so that git never offers to
 //! commit it. Where a workspace cannot be written to, the user's state directory holds its data instead.

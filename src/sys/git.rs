@@ -92,7 +92,7 @@ impl Repository {
         &self.common_dir
     }
 
-    /// The one directory that stands for the repository in all of its worktrees: what `core.worktree`
+    /// The one directory that stands for the repository in all of its worktrees (DESIGN §5): what `core.worktree`
     /// names, else the main checkout, else the parent of the common directory. That last one is also what a linked
     /// worktree of a separate git dir gets, because git records its main checkout nowhere else.
     #[must_use]

@@ -1,7 +1,7 @@
 //! Which session owns a call: one index of billed calls per data directory.
 //!
 //! A resumed or forked transcript repeats calls that another session was billed for. The first recorder owns a call,
-//! and a hook must find that out without reading the other session's transcript.
+//! and a hook must find that out without reading the other session's transcript (DESIGN §7).
 //!
 //! ```text
 //! file    = header page, then pages of 128 slots                       calls.index

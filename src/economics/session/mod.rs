@@ -364,7 +364,7 @@ fn call_line(line: &[u8]) -> Option<BilledCall> {
     serde_json::from_slice::<Owned>(line).ok().map(|line| line.call)
 }
 
-/// The file name of a session, without its extension.
+/// The file name of a session, without its extension (DESIGN §5).
 fn name(host: &str, session_id: &str) -> String {
     let digest = Sha256::new().chain_update(host).chain_update([0]).chain_update(session_id).finalize();
     hex(digest.get(..16).unwrap_or_default())

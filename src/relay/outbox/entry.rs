@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::Error;
 use crate::settings::defaults::DEFAULTS;
 
-/// The largest body that may be queued.
+/// The largest body that may be queued (DESIGN §4, G5).
 pub const MAX_BODY: usize = DEFAULTS.relay.record_max_bytes as usize;
 
 /// The kind of a liveness record. Its id names a pair of actor and subject, which has many records.

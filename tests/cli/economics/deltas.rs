@@ -1,4 +1,4 @@
-//! A record holds what is new since the session's last one.
+//! A record holds what is new since the session's last one (DESIGN §7).
 
 use super::{event, fixture_event, missing, record, sidecar, told};
 use crate::env::TestEnv;

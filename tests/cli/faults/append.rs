@@ -9,7 +9,7 @@ use std::io::Write;
 use tally::relay::receiver::Receiver;
 
 const OPUS: &str = "claude-opus-4-8";
-/// The most that a record may have.
+/// The most that a record may have (DESIGN §4, G5).
 const RECORD_MAX: usize = 256 * 1024;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The relay against a model of it: any sequence of what can happen to hooks, workers, disk, clock,
+//! The relay against a model of it (DESIGN §4, §9): any sequence of what can happen to hooks, workers, disk, clock,
 //! token and server; then all is healed, and what was promised must hold. The outbox, the books and what decides about
 //! sending are the product's own, on a disk in memory; what was queued and what can have become of it is counted here,
 //! from the bytes of the files and the answers of the server.

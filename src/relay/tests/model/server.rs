@@ -1,5 +1,5 @@
 //! The other side: takes records in and answers as it is told. What an answer means for a record is read here from
-//! `docs/relay.md` once more, not from the product's `classify`.
+//! DESIGN §9 once more, not from the product's `classify`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,7 +30,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// A 5xx after at least 8 attempts.
+    /// DESIGN §9: a 5xx after at least 8 attempts.
     pub(super) fn may_be_given_up(self) -> bool {
         self.requests >= 8 && self.failed > 0
     }
@@ -121,7 +121,7 @@ pub(super) fn token(number: u8) -> String {
     format!("tok-{number}")
 }
 
-/// Delivered, rejected, or (`None`) to be tried again.
+/// DESIGN §9: delivered, rejected, or (`None`) to be tried again.
 fn meaning(status: u16, body: Body) -> Option<bool> {
     match (status, body) {
         (204, _) | (200..=299, Body::Empty | Body::Accepted) => Some(true),
