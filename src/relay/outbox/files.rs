@@ -78,7 +78,8 @@ pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("{number:010}.jsonl"))
 }
 
-/// The segments present, by number, with their sizes.
+/// The segments present, by number, with their sizes. One that a worker removes meanwhile, seen by who holds no lock, is
+/// not present.
 pub(super) fn segments(dir: &Path) -> io::Result<BTreeMap<u64, u64>> {
     let names = match disk::names(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -88,7 +89,10 @@ pub(super) fn segments(dir: &Path) -> io::Result<BTreeMap<u64, u64>> {
     let numbered = names.into_iter().filter_map(|name| Some((number_of(&name)?, name)));
     let mut found = BTreeMap::new();
     for (number, name) in numbered {
-        found.insert(number, disk::len(&dir.join(name))?);
+        match disk::len(&dir.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            length => drop(found.insert(number, length?)),
+        }
     }
     Ok(found)
 }

@@ -337,3 +337,16 @@ fn no_credential_is_ever_in_the_folder() {
     expected.sort();
     assert_eq!(found, expected);
 }
+
+#[test]
+fn a_segment_that_vanishes_while_somebody_looks_hides_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let outbox = dir.path().join("outbox");
+    std::fs::create_dir(&outbox).unwrap();
+    assert!(!has_pending(dir.path()));
+    // A name that leads nowhere is one whose file was removed after the folder was listed.
+    std::os::unix::fs::symlink("gone", files::segment_path(&outbox, 1)).unwrap();
+    assert!(!has_pending(dir.path()));
+    std::fs::write(files::segment_path(&outbox, 2), "{}\n").unwrap();
+    assert!(has_pending(dir.path()));
+}
