@@ -93,3 +93,47 @@ fn a_reason_says_what_it_is_about_and_never_to_switch_the_hook_off() {
         assert!(parts.iter().all(|part| reason.contains(part)), "{command}: {reason}");
     }
 }
+
+/// Texts that are made to cost more than a host waits for, or to break the program: a hook that ends so lets the call through.
+#[test]
+fn what_is_made_to_wear_the_reader_out_is_blocked_or_read_to_its_end() {
+    let folder = checkout();
+    let root = folder.path().join("ws");
+    let many = |text: &str| text.repeat(10_000 / text.len());
+    let nested = [
+        "${a:-",
+        "$(",
+        "`",
+        "((",
+        "$((",
+        "(",
+        "sudo ",
+        "eval ",
+        "env ",
+        "xargs ",
+        "command ",
+        "find . -exec ",
+    ];
+    for text in nested {
+        assert_ne!(decide(&root, &format!("git commit -n; {}", many(text))), Verdict::Allow, "{text}");
+        // What is behind it counts as well.
+        let closed = format!("{}a", many(text));
+        assert_ne!(decide(&root, &format!("echo \"{}\n{closed}", many("${x:-"))), Verdict::Allow, "{text}");
+    }
+    let wide =
+        ["\"x\" ", "{", "{a,b}", "[", "a ", "$x ", "-m x ", "x=a$x$x;", "rm *;", "(v=a);", "eval \"$X\";"];
+    for text in wide {
+        assert_ne!(decide(&root, &format!("{}\n\ngit commit -n", many(text))), Verdict::Allow, "{text}");
+    }
+    for text in ["sed 'w w", "sed 's/a/b/w a w a "] {
+        assert_ne!(
+            decide(&root, &format!("{}{}' biome.json; rm biome.json", text, many("w "))),
+            Verdict::Allow
+        );
+    }
+    // Large and plain is no reason.
+    let body = "const s = `${x}` + f((1 + 2)); // {a} [b] \"c\" rm x\n".repeat(1_500);
+    assert_eq!(decide(&root, &format!("cat > src/x.ts <<'E'\n{body}E\nnpm test")), Verdict::Allow);
+    let files = (0..3_000).map(|n| format!(" src/a{n}.ts")).collect::<String>();
+    assert_eq!(decide(&root, &format!("rm -f{files}; git add{files}; git commit -m x")), Verdict::Allow);
+}

@@ -27,8 +27,8 @@ const SHELLS: &[&str] = &[
 ];
 
 impl Walk<'_> {
-    /// Runs a command.
-    pub(super) fn command(&mut self, list: &[Field], setting: &Setting) {
+    /// Runs a command, which its caller has counted.
+    pub(super) fn one_command(&mut self, list: &[Field], setting: &Setting) {
         let Some((first, arguments)) = list.split_first() else { return };
         if self.found.is_some() {
             return;

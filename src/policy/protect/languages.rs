@@ -100,6 +100,11 @@ impl Walk<'_> {
     pub(super) fn sed(&mut self, script: &str) {
         for line in script.lines() {
             for (at, _) in line.match_indices(['w', 'W', 'e']) {
+                // Each may take the rest of the line.
+                self.spend(line.len());
+                if self.found.is_some() {
+                    return;
+                }
                 let Some((command, rest)) = line.get(at..).and_then(|text| text.split_at_checked(1)) else {
                     continue;
                 };

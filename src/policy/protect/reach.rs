@@ -2,7 +2,7 @@
 
 use super::What;
 use super::guard::meet;
-use super::walk::Walk;
+use super::walk::{LISTING, Walk};
 use crate::policy::rules::Entry;
 use crate::policy::shell::{Bit, Field};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,15 @@ impl Walk<'_> {
             if let Some((path, entry)) = self.mentions().path {
                 self.find(What::File(entry), how, path, target.unknown.clone());
             }
+            return;
+        }
+        // Every folder of a path is looked at, in every working directory that there may be.
+        let folders = target.bits.iter().filter(|bit| **bit == Bit::Char('/')).count();
+        self.spend(
+            self.cwd.len() * (2048 + target.bits.len() * (64 + folders / 16))
+                + LISTING * usize::from(target.is_glob()),
+        );
+        if self.found.is_some() {
             return;
         }
         let bases = self.cwd.clone();
@@ -110,6 +119,7 @@ impl Walk<'_> {
     /// Something takes a folder away, or puts another in its place.
     pub(super) fn whole(&mut self, target: &Field, how: &str) {
         let Some(path) = target.literal().filter(|_| self.found.is_none()) else { return };
+        self.spend(self.cwd.len() * 2048);
         for base in self.cwd.clone().into_iter().flatten() {
             for reading in self.place.readings(&path, &base, &self.links) {
                 if let Some(entry) = self.held(&reading) {

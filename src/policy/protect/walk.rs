@@ -9,7 +9,7 @@ use super::place::Place;
 use super::{Finding, What};
 use crate::policy::rules::Rules;
 use crate::policy::shell::{
-    Assign, Bit, Command, Field, Join, Redirect, Script, Step, Value, Values, Word, expand,
+    Assign, Bit, Command, Field, Join, LONGEST, Redirect, Script, Step, Value, Values, Word, expand, size,
 };
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,6 +18,12 @@ use std::path::PathBuf;
 const DEEPEST: usize = 10;
 /// Commands of one call.
 const MOST_COMMANDS: usize = 50_000;
+/// Commands within commands (`sudo sudo …`).
+const MOST_NESTED: usize = 48;
+/// Work for one call, in pieces of words that are looked at or kept. It bounds what grows with two things at once.
+const MOST_WORK: usize = 48 << 20;
+/// What it takes to look into folders.
+pub(super) const LISTING: usize = 40_000;
 /// What one variable, or the folder, may be.
 pub(super) const MOST_VALUES: usize = 16;
 /// Argument lists of one command.
@@ -46,6 +52,8 @@ pub(super) struct Walk<'a> {
     exports: Vec<(String, Value)>,
     depth: usize,
     commands: usize,
+    work: usize,
+    pub(super) nested: usize,
     /// Whether the text that is walked through runs exactly once, in this shell.
     certain: bool,
     /// Whether a function is defined, in which the positional parameters are others.
@@ -83,6 +91,8 @@ impl<'a> Walk<'a> {
             exports: Vec::new(),
             depth: 0,
             commands: 0,
+            work: 0,
+            nested: 0,
             certain: true,
             functions: false,
         }
@@ -120,11 +130,31 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Counts work, and gives up where it becomes too much.
+    pub(super) fn spend(&mut self, work: usize) {
+        self.work = self.work.saturating_add(work);
+        if self.work > MOST_WORK {
+            self.find(What::Deep, "", String::new(), None);
+        }
+    }
+
+    /// Runs a command, unless it is within too many others.
+    pub(super) fn command(&mut self, list: &[Field], setting: &Setting) {
+        if self.nested >= MOST_NESTED {
+            return self.find(What::Deep, "", String::new(), None);
+        }
+        self.nested += 1;
+        self.spend(size(list) + setting.variables.len());
+        self.one_command(list, setting);
+        self.nested -= 1;
+    }
+
     /// Walks through shell text.
     pub(super) fn text(&mut self, text: &str) {
         if self.depth >= DEEPEST {
             return self.find(What::Deep, "", String::new(), None);
         }
+        self.spend(text.len());
         let script = Script::parse(text);
         self.depth += 1;
         self.texts.push(text.to_owned());
@@ -164,7 +194,8 @@ impl<'a> Walk<'a> {
     }
 
     /// What the texts mention, wherever that goes. It is seldom asked for, and takes a look at every word.
-    pub(super) fn mentions(&self) -> Mentions {
+    pub(super) fn mentions(&mut self) -> Mentions {
+        self.spend(self.texts.iter().map(|text| 4 * text.len()).sum());
         let mut mentions = Mentions::default();
         for text in &self.texts {
             mentions.gather(&Script::parse(text), &|word| self.named(word));
@@ -207,7 +238,10 @@ impl<'a> Walk<'a> {
                     };
                     self.variables.insert(name.clone(), if values.is_empty() { vec![None] } else { values });
                 }
-                Step::Open => scopes.push((self.variables.clone(), self.cwd.clone(), self.exports.clone())),
+                Step::Open => {
+                    self.spend(self.copied());
+                    scopes.push((self.variables.clone(), self.cwd.clone(), self.exports.clone()));
+                }
                 Step::Close => {
                     if let Some((variables, cwd, exports)) = scopes.pop() {
                         (self.variables, self.cwd, self.exports) = (variables, cwd, exports);
@@ -219,11 +253,14 @@ impl<'a> Walk<'a> {
 
     /// All fields that a word may become.
     fn expand(&mut self, word: &Word) -> Vec<Field> {
-        expand(word, self, false).concat()
+        let fields = expand(word, self, false).concat();
+        self.spend(size(&fields));
+        fields
     }
 
     fn run(&mut self, script: &Script, command: &Command) {
         self.commands += 1;
+        self.spend(self.exports.len() + self.cwd.len() + self.links.len());
         if self.commands > MOST_COMMANDS {
             return self.find(What::Deep, "", String::new(), None);
         }
@@ -290,6 +327,11 @@ impl<'a> Walk<'a> {
             if lists.len() * alternatives.len() > MOST_LISTS {
                 alternatives = vec![vec![Field::any("too many possible words")]];
             }
+            if let ([list], [more]) = (lists.as_mut_slice(), alternatives.as_mut_slice()) {
+                list.append(more);
+                continue;
+            }
+            self.spend(lists.iter().map(|list| size(list)).sum::<usize>() * alternatives.len());
             lists = lists
                 .iter()
                 .flat_map(|list| alternatives.iter().map(|more| [list.as_slice(), more].concat()))
@@ -324,13 +366,23 @@ impl<'a> Walk<'a> {
             held.clear();
         }
         held.extend(values.iter().cloned());
-        if held.len() > MOST_VALUES {
+        if held.len() > MOST_VALUES
+            || held.iter().flatten().map(|fields| size(fields)).sum::<usize>() > LONGEST
+        {
             *held = vec![None];
         }
     }
 
+    /// How much a copy of what is known takes.
+    fn copied(&self) -> usize {
+        let of = |value: &Value| value.as_ref().map_or(8, |fields| 8 + size(fields));
+        let variables: usize = self.variables.values().flatten().map(of).sum();
+        variables + self.exports.iter().map(|(_, value)| of(value)).sum::<usize>()
+    }
+
     /// Does something as a process of its own would: what it sets is gone afterwards.
     pub(super) fn apart(&mut self, act: impl FnOnce(&mut Self)) {
+        self.spend(self.copied());
         let kept = (self.variables.clone(), self.cwd.clone(), self.exports.clone());
         act(self);
         (self.variables, self.cwd, self.exports) = kept;

@@ -19,6 +19,8 @@ pub trait Values {
 
 /// Alternatives of one word; beyond it the word is not known.
 const MOST: usize = 32;
+/// Pieces of what a word or a variable becomes; beyond it, it is not known. Variables that hold one another grow fast.
+pub(in crate::policy) const LONGEST: usize = 1 << 20;
 /// Words that braces make of one.
 const MOST_BRACES: usize = 256;
 
@@ -37,10 +39,17 @@ pub fn expand(word: &Word, values: &mut dyn Values, whole: bool) -> Vec<Vec<Fiel
 
 /// Every one of `heads` followed by every one of `tails`.
 fn cross(heads: &[Vec<Field>], tails: &[Vec<Field>]) -> Vec<Vec<Field>> {
-    if heads.len() * tails.len() > MOST {
+    if heads.len() * tails.len() > MOST
+        || tails.iter().chain(heads).map(|list| size(list)).sum::<usize>() > LONGEST
+    {
         return vec![vec![Field::any("too many possible words")]];
     }
     heads.iter().flat_map(|head| tails.iter().map(move |tail| [head.as_slice(), tail].concat())).collect()
+}
+
+/// How much there is of a value.
+pub(in crate::policy) fn size(fields: &[Field]) -> usize {
+    fields.iter().map(|field| field.bits.len() + 1).sum()
 }
 
 /// What a word has become so far.
@@ -86,15 +95,15 @@ impl State {
                 self.end();
             }
             let mut bracket = false;
+            let closed = field.bits.iter().rposition(|bit| *bit == Bit::Char(']'));
             for (at, bit) in field.bits.iter().enumerate() {
-                let rest = field.bits.get(at + 1..).unwrap_or_default();
                 match bit {
                     Bit::Char(']') if bracket => {
                         bracket = false;
                         self.push(Bit::One);
                     }
                     _ if bracket => {}
-                    Bit::Char('[') if rest.contains(&Bit::Char(']')) => bracket = true,
+                    Bit::Char('[') if closed > Some(at) => bracket = true,
                     Bit::Char(c) if separators.contains(*c) => self.end(),
                     Bit::Char('*') => self.push(Bit::Star),
                     Bit::Char('?') => self.push(Bit::One),
@@ -116,14 +125,20 @@ fn expand_one(cells: &[Cell], quoted: bool, values: &mut dyn Values, whole: bool
         states.iter_mut().for_each(|state| state.add_whole(std::slice::from_ref(&home), false));
     }
     let mut bracket = false;
+    // Nothing may be looked for to the end twice.
+    let mut closed = true;
     while let Some(cell) = cells.next() {
         let bit = match cell {
             Cell::Quoted(c) => Bit::Char(*c),
             Cell::Bare('*') if !whole => Bit::Star,
             Cell::Bare('?') if !whole => Bit::One,
-            Cell::Bare('[') if !whole && !bracket && closes(cells.clone()) => {
-                bracket = true;
-                continue;
+            Cell::Bare('[') if !whole && !bracket && closed => {
+                closed = closes(cells.clone());
+                bracket = closed;
+                if bracket {
+                    continue;
+                }
+                Bit::Char('[')
             }
             Cell::Bare(']') if bracket => {
                 bracket = false;
@@ -136,20 +151,33 @@ fn expand_one(cells: &[Cell], quoted: bool, values: &mut dyn Values, whole: bool
                     return vec![vec![Field::any(&name_of(hole))]];
                 }
                 let separate = matches!(&hole.fill, Fill::Parameter(name) if name != "*");
-                states = states
-                    .iter()
-                    .flat_map(|state| alternatives.iter().map(move |value| (state.clone(), value)))
-                    .map(|(mut state, value)| {
-                        let unknown = [Field::any(&name_of(hole))];
-                        let fields = value.as_deref().unwrap_or(&unknown);
-                        if whole || hole.quoted {
-                            state.add_whole(fields, separate && !whole);
-                        } else {
-                            state.add_split(fields, &separators);
-                        }
-                        state
-                    })
-                    .collect();
+                let unknown = [Field::any(&name_of(hole))];
+                let add = |state: &mut State, value: &Value| {
+                    let fields = value.as_deref().unwrap_or(&unknown);
+                    if whole || hole.quoted {
+                        state.add_whole(fields, separate && !whole);
+                    } else {
+                        state.add_split(fields, &separators);
+                    }
+                };
+                // Of one value nothing is copied: there may be many in a word.
+                if let [value] = alternatives.as_slice() {
+                    states.iter_mut().for_each(|state| add(state, value));
+                } else {
+                    states = states
+                        .iter()
+                        .flat_map(|state| alternatives.iter().map(move |value| (state.clone(), value)))
+                        .map(|(mut state, value)| {
+                            add(&mut state, value);
+                            state
+                        })
+                        .collect();
+                }
+                if states.iter().map(|state| size(&state.done) + state.now.bits.len()).sum::<usize>()
+                    > LONGEST
+                {
+                    return vec![unknown.to_vec()];
+                }
                 continue;
             }
         };

@@ -16,6 +16,7 @@ mod parse;
 mod redirect;
 mod word;
 
+pub(in crate::policy) use expand::{LONGEST, size};
 pub use expand::{Value, Values, expand, split};
 pub use field::{Bit, Field};
 

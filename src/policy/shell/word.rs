@@ -3,6 +3,10 @@
 use super::parse::{DEEPEST, script};
 use super::{Cell, Fill, Hole, Script, Word};
 
+/// Braces of one word, and characters of one arithmetic expression, that are read: each may begin anew what comes after it.
+const MOST_BRACES: usize = 256;
+const LONGEST_NUMBER: usize = 4096;
+
 /// A place in a text.
 pub(super) struct Reader<'a> {
     chars: &'a [char],
@@ -80,6 +84,7 @@ impl<'a> Reader<'a> {
     pub(super) fn word(&mut self) -> Word {
         let mut word = Word::default();
         self.cells(Within::Word, &mut word);
+        self.deep |= word.cells.iter().filter(|cell| **cell == Cell::Bare('{')).count() > MOST_BRACES;
         word
     }
 
@@ -250,7 +255,13 @@ impl<'a> Reader<'a> {
         if !indirect && matches!(operator, Some('-' | '=' | '?' | '+')) {
             self.skip(1 + usize::from(colon));
         }
+        if self.depth >= DEEPEST {
+            self.deep = true;
+            self.at = self.chars.len();
+        }
+        self.depth += 1;
         self.cells(Within::Braces(quoted), &mut word);
+        self.depth -= 1;
         self.eat('}');
         match operator {
             _ if indirect => Fill::Operation(name, word),
@@ -316,6 +327,10 @@ impl<'a> Reader<'a> {
             at += 1;
             if open == 1 {
                 break;
+            }
+            if at - start > LONGEST_NUMBER {
+                self.deep = true;
+                return None;
             }
         }
         // Between the two closing parentheses is nothing.
