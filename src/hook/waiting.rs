@@ -1,9 +1,8 @@
 //! What policies have to tell an agent whose host does not listen at this event, but at a later one: it waits, one small file
 //! per session, beside the session's state. What comes later takes its place; who removes the file tells it.
 
+use crate::journal::label::session_file;
 use crate::sys::files;
-use crate::sys::hex::hex;
-use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// No context is longer than this.
@@ -15,8 +14,7 @@ pub(super) struct Waiting(PathBuf);
 impl Waiting {
     /// The place of a session, by the host and its id.
     pub(super) fn of(data_dir: &Path, host: &str, session: &str) -> Self {
-        let name = Sha256::new().chain_update(host).chain_update([0]).chain_update(session).finalize();
-        Self(data_dir.join("sessions").join(format!("{}.context", hex(&name))))
+        Self(data_dir.join("sessions").join(format!("{}.context", session_file(host, session))))
     }
 
     /// Keeps `text`; what cannot be kept is lost, and the state that it speaks of is still there.

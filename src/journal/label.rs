@@ -25,6 +25,13 @@ pub fn label(text: &str) -> Cow<'_, str> {
     text.into()
 }
 
+/// The name of a session's files, without an extension: the same for all that is kept of it (DESIGN §5).
+#[must_use]
+pub fn session_file(host: &str, session_id: &str) -> String {
+    let digest = Sha256::new().chain_update(host).chain_update([0]).chain_update(session_id).finalize();
+    hex(digest.get(..16).unwrap_or_default())
+}
+
 /// What ends a line for some readers, or makes a terminal show another text than there is.
 fn is_hostile(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

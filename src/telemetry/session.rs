@@ -14,6 +14,7 @@
 //!    but the one that counts.
 //! 2. It is a cache: where it is lost, durations are unknown and counts begin anew.
 
+use crate::journal::label::session_file;
 use crate::journal::lines;
 use crate::sys::files;
 use crate::sys::hex::hex;
@@ -49,12 +50,7 @@ impl Memory {
     /// Reads what is remembered of a session; nothing where nothing can be read.
     #[must_use]
     pub fn of(data_dir: &Path, host: &str, session_id: &str) -> Self {
-        let mut hasher = Sha256::new();
-        hasher.update(host);
-        hasher.update([0]);
-        hasher.update(session_id);
-        let name = hex(hasher.finalize().get(..16).unwrap_or_default());
-        let path = data_dir.join("sessions").join(format!("{name}.events"));
+        let path = data_dir.join("sessions").join(format!("{}.events", session_file(host, session_id)));
         let (head, tail) = files::open_regular(&path).and_then(|file| ends(&file)).unwrap_or_default();
         Self { path, head, tail, added: String::new() }
     }
@@ -78,7 +74,7 @@ impl Memory {
         cwd: &Path,
         find: impl FnOnce() -> Option<(String, String)>,
     ) -> Option<(String, String)> {
-        let key = key(&[cwd.as_os_str().as_encoded_bytes()]);
+        let key = key(cwd.as_os_str().as_encoded_bytes());
         // In a long session the project of a folder that was entered late is at the end.
         let known = self.entries(&self.head).chain(self.tail.lines()).find_map(|line| {
             let (source, label) =
@@ -94,12 +90,12 @@ impl Memory {
 
     /// Notes that a tool call begins.
     pub fn begin(&mut self, call: &str, now_ms: i64) {
-        self.add(&format!("call {} {now_ms}", key(&[call.as_bytes()])));
+        self.add(&format!("call {} {now_ms}", key(call.as_bytes())));
     }
 
     /// Notes that a tool call ended, and returns how long it took, in milliseconds; `None` where its beginning was not seen.
     pub fn end(&mut self, call: &str, now_ms: i64) -> Option<i64> {
-        let key = key(&[call.as_bytes()]);
+        let key = key(call.as_bytes());
         let last = self.tail.lines().rev().find(|line| line.split(' ').nth(1) == Some(key.as_str()))?;
         let begun: i64 = last.strip_prefix("call ")?.split(' ').nth(1)?.parse().ok()?;
         self.add(&format!("done {key}"));
@@ -166,12 +162,8 @@ impl Memory {
 }
 
 /// A name for what may hold anything.
-fn key(parts: &[&[u8]]) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update(part);
-    }
-    hex(hasher.finalize().get(..8).unwrap_or_default())
+fn key(bytes: &[u8]) -> String {
+    hex(Sha256::digest(bytes).get(..8).unwrap_or_default())
 }
 
 /// The beginning and the end of a file; the same where it is small, as it mostly is.

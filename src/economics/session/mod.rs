@@ -20,6 +20,7 @@ pub mod index;
 use super::amount::Totals;
 use super::clock::RunClock;
 use super::record::{Baseline, Record};
+use crate::journal::label::session_file;
 use crate::journal::{Durability, Log};
 use crate::pricing::Usd;
 use crate::sys::hex::hex;
@@ -30,7 +31,6 @@ use crate::usage::opencode::family::Mark;
 use crate::usage::{CallKey, Credits, Observation, Tokens};
 use index::{Entry, Index};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -224,7 +224,7 @@ impl Sessions {
     /// # Errors
     /// When its file cannot be created or read, or was written by a newer program.
     pub fn open(&self, host: &str, session_id: &str) -> io::Result<Session> {
-        let name = name(host, session_id);
+        let name = session_file(host, session_id);
         let mut log = Log::open(&self.dir.join(format!("{name}.jsonl")))?;
         let head = log.last(b"{\"head\":", |line| serde_json::from_slice::<HeadLine>(line).ok())?;
         if let Some(found) = head.as_ref().filter(|found| found.head.v > VERSION) {
@@ -362,12 +362,6 @@ fn call_line(line: &[u8]) -> Option<BilledCall> {
         call: BilledCall,
     }
     serde_json::from_slice::<Owned>(line).ok().map(|line| line.call)
-}
-
-/// The file name of a session, without its extension (DESIGN §5).
-fn name(host: &str, session_id: &str) -> String {
-    let digest = Sha256::new().chain_update(host).chain_update([0]).chain_update(session_id).finalize();
-    hex(digest.get(..16).unwrap_or_default())
 }
 
 fn owner(name: &str) -> u64 {
