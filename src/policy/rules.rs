@@ -187,7 +187,10 @@ mod tests {
         let table: toml::Table = TEXT.parse().unwrap();
         let mut names: Vec<_> = table.keys().map(String::as_str).collect();
         names.sort_unstable();
-        assert_eq!(names, ["program", "protect", "skips", "tools", "uninstalls", "wrapper"]);
+        assert_eq!(
+            names,
+            ["heeds", "program", "protect", "scripts", "skips", "tools", "uninstalls", "wrapper"]
+        );
         for (name, value) in &table {
             let ours: Vec<Entry<'_>> = Rules::shipped().entries(name).collect();
             let theirs = value.as_array().map_or_else(|| vec![value.clone()], Clone::clone);

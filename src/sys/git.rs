@@ -122,10 +122,23 @@ impl Repository {
     /// Whether this checkout's index has the file at `path`; `None` where that cannot be told.
     #[must_use]
     pub fn tracks(&self, path: &Path) -> Option<bool> {
+        Some(self.indexed(path)?.is_some())
+    }
+
+    /// Whether this checkout's index has the file at `path`, and the file has the size and the time of change that the
+    /// index noted for it; `None` where that cannot be told.
+    #[must_use]
+    pub fn has_unchanged(&self, path: &Path) -> Option<bool> {
+        let Some(noted) = self.indexed(path)? else { return Some(false) };
+        Some(index::Stat::of(&path.metadata().ok()?)? == noted)
+    }
+
+    /// What the index notes of a file, if it has it; `None` where that cannot be told.
+    fn indexed(&self, path: &Path) -> Option<Option<index::Stat>> {
         let folder = path.parent()?.canonicalize().ok()?;
         let name = folder.strip_prefix(self.worktree_root.as_ref()?).ok()?.join(path.file_name()?);
         let parts: Vec<_> = name.iter().map(|part| part.as_encoded_bytes()).collect();
-        index::has(&self.git_dir.join("index"), &parts.join(&b'/'), self.object_id_bytes)
+        index::find(&self.git_dir.join("index"), &parts.join(&b'/'), self.object_id_bytes)
     }
 
     /// What `alias.<name>` is in the repository at `dir`, else in one of the `user`'s files; `include` is not followed.

@@ -24,12 +24,19 @@ fn checkout() -> tempfile::TempDir {
         (".claude/settings.json", "{}"),
         (".kontourai/flow-agents/s/notes.md", ""),
         ("delivery/.keep", ""),
+        ("stray.sh", "#!/bin/sh\ngit commit -n\n"),
+        ("stray.py", "open('biome.json', 'w')\n"),
     ] {
         let path = root.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    for (link, target) in [("ok.json", "biome.json"), ("hop", ".kontourai/flow-agents/s"), ("up", "src/..")] {
+    for (link, target) in [
+        ("ok.json", "biome.json"),
+        ("hop", ".kontourai/flow-agents/s"),
+        ("up", "src/.."),
+        ("gitlink", "/usr/bin/git"),
+    ] {
         std::os::unix::fs::symlink(target, root.join(link)).unwrap();
     }
     folder
@@ -81,7 +88,11 @@ fn a_reason_says_what_it_is_about_and_never_to_switch_the_hook_off() {
         ("rm ~/.claude/settings.json", vec!["human maintainer"]),
         ("git commit -anm x", vec!["git commit -anm", "verification hooks"]),
         ("rm $D/.bashrc", vec!["could not be decided is $D"]),
-        ("f=$(ls biome.json); rm $f", vec!["could not be decided is $(…)"]),
+        (
+            "f=$(x biome.json); rm $f",
+            vec!["biome.json", "could not be decided is a text that a program changes"],
+        ),
+        ("f=$(base64 -d <<< eA==); rm $f", vec!["could not be decided", "Spell it out"]),
         ("git $X commit --no-$Y", vec!["could not be decided"]),
     ] {
         let Verdict::Block { reason } = decide(&root, command) else { panic!("{command}") };

@@ -1,6 +1,9 @@
 //! What one command does: what it runs in turn, and the files it writes.
 
+use super::files::How;
 use super::languages::{LANGUAGES, is_version};
+use super::printed::is_changed;
+use super::streams::Input;
 use super::walk::{Setting, Walk};
 use super::{What, git, patch};
 use crate::policy::shell::{Bit, Field};
@@ -34,11 +37,15 @@ impl Walk<'_> {
             return;
         }
         let Some(path) = first.literal() else { return self.unknown(first, arguments, setting) };
-        let name = path.rsplit(['/', '\\']).next().unwrap_or(&path).to_lowercase();
+        let name = self.program_of(&path);
         let name = name.strip_suffix(".exe").unwrap_or(&name);
-        self.printed = printed(self, name, arguments, setting);
+        self.shell_alias(name, arguments, setting);
+        self.printed = self.printed_by(name, arguments, setting);
         if self.builtin(name, arguments, setting) {
             return;
+        }
+        if path.contains('/') {
+            self.run_file(&Field::of(&path), How::Itself, arguments);
         }
         if let Some(command) = name.strip_prefix("git-").filter(|command| git::is_known(command)) {
             let all: Vec<Field> =
@@ -49,7 +56,7 @@ impl Walk<'_> {
             "git" | "hub" | "yadm" => return self.git(arguments, setting),
             "find" | "gfind" | "fd" | "fdfind" => return self.find_files(arguments, setting),
             "apply_patch" | "applypatch" => {
-                let given = arguments.first().or(setting.input.as_ref());
+                let given = arguments.first().or(setting.input.known());
                 given.into_iter().for_each(|field| self.patch(&field.shown()));
                 return;
             }
@@ -71,12 +78,15 @@ impl Walk<'_> {
         }
         match name {
             "vi" | "vim" | "nvim" | "ex" | "ed" | "emacs" => {
-                let texts = arguments.iter().chain(&setting.input).map(Field::shown).collect::<Vec<_>>();
+                let texts =
+                    arguments.iter().chain(setting.input.known()).map(Field::shown).collect::<Vec<_>>();
                 texts.iter().for_each(|text| self.named_in(text, "an editor's command on"));
             }
             "sed" | "gsed" => arguments.iter().for_each(|field| self.sed(&field.shown())),
             "awk" | "gawk" | "mawk" | "nawk" => self.awk(arguments),
-            "patch" | "gpatch" => setting.input.iter().for_each(|field| self.patch(&field.shown())),
+            "patch" | "gpatch" => {
+                setting.input.known().into_iter().for_each(|field| self.patch(&field.shown()));
+            }
             "dd" => {
                 let outputs = arguments.iter().filter(|field| git::starts(field, "of="));
                 outputs.for_each(|field| self.write(&field.after(3), "dd to"));
@@ -97,6 +107,9 @@ impl Walk<'_> {
 
     /// A command whose name is not known. It may be git, a shell, or something that writes.
     fn unknown(&mut self, name: &Field, arguments: &[Field], setting: &Setting) {
+        if is_changed(name) {
+            return self.some_text(name);
+        }
         let words: Vec<String> = arguments.iter().filter_map(Field::literal).collect();
         if words
             .iter()
@@ -117,6 +130,31 @@ impl Walk<'_> {
             }
             None => {}
         }
+    }
+
+    /// The name of the program at a path: that of the file that it leads to, if its own says nothing.
+    fn program_of(&self, path: &str) -> String {
+        let base = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_lowercase();
+        let own = base(path);
+        let known = own == "git"
+            || own.starts_with("git-")
+            || SHELLS.contains(&own.as_str())
+            || ["program", "wrapper"].iter().any(|table| self.rules.named(table, &own).is_some());
+        let followed = if known || !path.contains('/') { None } else { self.keys(&Field::of(path)).pop() };
+        followed.map_or(own, |path| base(&path.to_string_lossy()))
+    }
+
+    /// What an alias of the shell runs. A shell that takes no alias from a script runs the command itself.
+    fn shell_alias(&mut self, name: &str, arguments: &[Field], setting: &Setting) {
+        let Some(at) = self.names.iter().rposition(|(alias, _)| alias == name) else { return };
+        let (alias, text) = self.names.remove(at);
+        let mut line = text.clone();
+        for argument in arguments {
+            line.bits.push(Bit::Char(' '));
+            line.push(argument);
+        }
+        self.text_here(&line, setting.sure);
+        self.names.push((alias, text));
     }
 
     /// What the shell itself does; false if `name` is none of it.
@@ -143,16 +181,18 @@ impl Walk<'_> {
                     let text = if name == "alias" { value.unwrap_or_default() } else { key.clone() };
                     let text = if name == "trap" { field.clone() } else { text };
                     self.text_here(&text, false);
+                    if name == "alias" {
+                        self.names.extend(key.literal().map(|key| (key.to_lowercase(), text)));
+                    }
                 }
             }
             "source" | "." => {
-                let operand = arguments.first();
-                let input =
-                    operand.and_then(Field::literal).is_some_and(|path| path == "/dev/stdin" || path == "-");
-                match (&setting.input, operand) {
-                    (Some(text), _) if input => self.text_here(text, setting.sure),
-                    (_, Some(field)) if field.is_any() => self.mentioned(field, "running"),
-                    _ => {}
+                let Some((file, parameters)) = arguments.split_first() else { return true };
+                match (&setting.input, is_input(file)) {
+                    (Input::Known(text), true) => self.text_here(text, setting.sure),
+                    (Input::Unknown, true) => self.suspected("what is read from standard input"),
+                    (_, true) => {}
+                    (_, false) => self.run_file(file, How::Here(setting.sure), parameters),
                 }
             }
             "export" | "declare" | "typeset" | "local" | "readonly" => {
@@ -175,10 +215,10 @@ impl Walk<'_> {
                 }
             }
             "read" | "mapfile" | "readarray" | "getopts" | "unset" | "let" => {
+                let values = setting.input.known().map(|input| self.read_from(input)).unwrap_or_default();
                 for name in arguments.iter().filter_map(Field::literal) {
                     self.forget(&name);
-                    let words = setting.input.as_ref().map(Field::words).unwrap_or_default();
-                    words.into_iter().for_each(|word| self.may_be(&name, word));
+                    values.iter().for_each(|value| self.may_be(&name, value.clone()));
                 }
             }
             "mkdir" => {
@@ -228,23 +268,21 @@ impl Walk<'_> {
             }
         }
         let given = if text { operands.first().copied() } else { None };
-        let takes_input = operands
-            .first()
-            .is_none_or(|file| file.literal().is_some_and(|file| file == "/dev/stdin" || file == "-"));
+        let takes_input = operands.first().is_none_or(|file| is_input(file));
         let parameters: Vec<Field> =
             operands.iter().skip(if text { 2 } else { 1 }).map(|field| (*field).clone()).collect();
         let variables = setting.variables.clone();
         self.apart(|walk| {
             variables.into_iter().for_each(|(name, value)| walk.export(&name, value));
             walk.positional(&parameters);
-            match (given, &setting.input) {
-                (Some(text), _) => walk.field_text(text),
-                (None, Some(input)) if takes_input => walk.field_text(input),
-                (None, _) => {
-                    if let Some(file) = operands.first().filter(|file| file.is_any()) {
-                        walk.mentioned(file, "running");
-                    }
+            match (given, operands.first(), &setting.input) {
+                (Some(text), ..) => walk.field_text(text),
+                (None, _, Input::Known(input)) if takes_input => walk.field_text(input),
+                (None, _, Input::Unknown) if takes_input => {
+                    walk.suspected("what is read from standard input")
                 }
+                (None, Some(file), _) if !takes_input => walk.run_file(file, How::Program("sh"), &parameters),
+                _ => {}
             }
         });
     }
@@ -272,57 +310,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a command prints, where that is plain.
-fn printed(walk: &Walk<'_>, name: &str, arguments: &[Field], setting: &Setting) -> Option<Field> {
-    match name {
-        "echo" => {
-            // Shells differ in what they take for options; what is left over is printed by one of them.
-            let options = arguments.first().and_then(Field::literal);
-            let option = matches!(options.as_deref(), Some("-n" | "-e" | "-ne" | "-en" | "-E"));
-            let mut words = arguments.iter().skip(usize::from(option));
-            let mut line = words.next().cloned().unwrap_or_default();
-            for word in words {
-                line.bits.push(Bit::Char(' '));
-                line.push(word);
-            }
-            Some(line)
-        }
-        "printf" => {
-            let (format, values) = arguments.split_first()?;
-            let format = format.literal()?.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\n");
-            let mut line = Field::default();
-            let mut values = values.iter();
-            loop {
-                let mut rest = format.as_str();
-                while let Some((before, after)) = rest.split_once('%') {
-                    line.push(&Field::of(before));
-                    match after.chars().next() {
-                        Some('%') => line.bits.push(Bit::Char('%')),
-                        Some('s' | 'b' | 'q') => values.next().into_iter().for_each(|value| line.push(value)),
-                        _ => line.push(&Field::any("printf")),
-                    }
-                    rest = after.get(1..).unwrap_or_default();
-                }
-                line.push(&Field::of(rest));
-                if values.len() == 0 || !format.contains("%s") {
-                    return Some(line);
-                }
-            }
-        }
-        "cat" if arguments.is_empty() => setting.input.clone(),
-        "pwd" => match walk.cwd.as_slice() {
-            [Some(cwd)] => Some(Field::of(&cwd.to_string_lossy())),
-            _ => None,
-        },
-        // A new file or folder of its own.
-        "mktemp"
-            if arguments.iter().all(|field| {
-                matches!(field.literal().as_deref(), Some("-d" | "-q" | "-t" | "--directory"))
-            }) =>
-        {
-            let folder = walk.place.temporary.first()?;
-            Some(Field::of(&folder.join("tmp.XXXXXXXXXX").to_string_lossy()))
-        }
-        _ => None,
-    }
+/// Whether a file that is to be run is standard input.
+fn is_input(file: &Field) -> bool {
+    matches!(file.literal().as_deref(), Some("/dev/stdin" | "-" | "/dev/fd/0" | "/proc/self/fd/0"))
 }

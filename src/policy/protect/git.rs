@@ -182,6 +182,16 @@ pub(super) fn is_command(key: &str) -> bool {
             | "smudge"
             | "program"
             | "helper"
+            | "external"
+            | "process"
+            | "driver"
+            | "difffilter"
+            | "uploadpack"
+            | "receivepack"
+            | "packobjectshook"
+            | "alternaterefscommand"
+            | "gitproxy"
+            | "procreceiverefs"
     ) || key.starts_with("pager.")
 }
 

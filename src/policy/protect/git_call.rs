@@ -130,8 +130,13 @@ impl Walk<'_> {
                 _ => self.mentioned(value, "an alias for"),
             }
         } else if git::is_command(&key) {
-            self.field_text(value);
+            self.git_command_text(value);
         }
+    }
+
+    /// A setting's value that git runs; `!` says only that it is a command.
+    fn git_command_text(&mut self, value: &Field) {
+        self.field_text(&if git::starts(value, "!") { value.after(1) } else { value.clone() });
     }
 
     /// Variables that git reads, and those of tools that manage hooks.
@@ -183,19 +188,6 @@ impl Walk<'_> {
                     format!("{name} for git {command}"),
                     Some("which configs git then reads".to_owned()),
                 );
-            } else if matches!(
-                name.as_str(),
-                "GIT_EDITOR"
-                    | "GIT_SEQUENCE_EDITOR"
-                    | "EDITOR"
-                    | "VISUAL"
-                    | "GIT_PAGER"
-                    | "PAGER"
-                    | "GIT_SSH_COMMAND"
-                    | "GIT_EXTERNAL_DIFF"
-                    | "GIT_ASKPASS"
-            ) {
-                text.iter().for_each(|text| self.field_text(text));
             }
         }
     }
@@ -208,6 +200,8 @@ impl Walk<'_> {
         match command {
             "config" => self.git_config_command(arguments, &words, setting),
             "rm" if has("--cached") => {}
+            // A new branch, and where it starts.
+            "checkout" if ["-b", "-B", "--orphan"].into_iter().any(has) && !has("--") => {}
             "restore" if (has("--staged") || has("-S")) && !has("--worktree") && !has("-W") => {}
             "checkout" | "restore" | "rm" | "mv" | "checkout-index" => {
                 for field in arguments.iter().filter(|field| !git::starts(field, "-")) {
@@ -222,7 +216,7 @@ impl Walk<'_> {
                     }
                 }
             }
-            "apply" | "am" => setting.input.iter().for_each(|field| self.patch(&field.shown())),
+            "apply" | "am" => setting.input.known().into_iter().for_each(|field| self.patch(&field.shown())),
             "clean" => self.git_clean(arguments, &words),
             "submodule" | "bisect" => {
                 let at = words.iter().position(|word| matches!(word.as_str(), "foreach" | "run"));
@@ -334,7 +328,7 @@ impl Walk<'_> {
                 self.aliases.push((name.trim_start_matches("alias.").to_owned(), text));
             }
             Some(text) if key.literal().is_some_and(|key| git::is_command(&key)) => {
-                self.field_text(&Field::of(&text))
+                self.git_command_text(&Field::of(&text))
             }
             _ => {}
         }

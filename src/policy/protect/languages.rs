@@ -1,5 +1,6 @@
 //! Programs with a language of their own: what their texts may write.
 
+use super::files::How;
 use super::walk::{Setting, Walk};
 use super::{What, code, git};
 use crate::policy::shell::Field;
@@ -34,6 +35,7 @@ impl Walk<'_> {
         let mut rest = arguments.iter();
         let mut texts = Vec::new();
         let mut operand = false;
+        let mut module = false;
         let mut operands = Vec::new();
         while let Some(argument) = rest.next() {
             let word = argument.literal().unwrap_or_default();
@@ -47,7 +49,8 @@ impl Walk<'_> {
                 let code = if joined.is_empty() { rest.next().map(Field::shown) } else { Some(joined) };
                 texts.extend(code);
             } else if git::starts(argument, "-") && word.len() > 1 {
-                operand |= word == "-m";
+                module |= word == "-m";
+                operand |= module;
             } else {
                 operand = true;
                 operands.push(argument);
@@ -56,7 +59,11 @@ impl Walk<'_> {
         if texts.is_empty()
             && (!operand || arguments.first().and_then(Field::literal).as_deref() == Some("-"))
         {
-            texts.extend(setting.input.iter().map(Field::shown));
+            texts.extend(setting.input.known().map(Field::shown));
+        }
+        if let Some((file, parameters)) = operands.split_first().filter(|_| texts.is_empty() && !module) {
+            let parameters: Vec<Field> = parameters.iter().map(|field| (*field).clone()).collect();
+            self.run_file(file, How::Program(language), &parameters);
         }
         texts.iter().for_each(|text| self.code(language, text));
         // The text may take its paths from elsewhere.

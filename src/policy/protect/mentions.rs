@@ -4,6 +4,7 @@
 //! `git commit $F` where it has one that is an option which skips hooks.
 
 use super::git;
+use super::guard::Guard;
 use crate::policy::rules::Entry;
 use crate::policy::shell::{Bit, Cell, Field, Fill, Join, Redirect, Script, Step, Word};
 
@@ -60,6 +61,40 @@ pub(super) struct Mentions {
 }
 
 impl Mentions {
+    /// What raw text speaks of, whatever language it is in: every word of it counts. A short option counts where its command
+    /// stands before it.
+    pub(super) fn spoken(text: &str, guard: &Guard) -> Self {
+        let mut mentions = Self::default();
+        let part_of_word =
+            |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '~' | '*' | '?');
+        for line in text.split(['\n', ';', '|', '&']) {
+            let mut hooked = false;
+            for word in line.split(|c| !part_of_word(c)).filter(|word| word.len() > 1) {
+                if word.starts_with('-') {
+                    let slot = if word.starts_with("--") { &mut mentions.long } else { &mut mentions.short };
+                    if git::looks_like_skip(word) && slot.is_none() && (hooked || word.starts_with("--")) {
+                        *slot = Some(word.to_owned());
+                    }
+                } else {
+                    hooked |= matches!(word, "commit" | "am");
+                    mentions.hooked |= hooked;
+                    if mentions.path.is_none() {
+                        let entry = guard.look(&Field::of(word).parts('/'), true);
+                        mentions.path = entry.map(|entry| (word.to_owned(), entry));
+                    }
+                }
+            }
+        }
+        let moved = || text.to_lowercase().contains("core.hookspath");
+        mentions.long = mentions.long.or_else(|| moved().then(|| "core.hooksPath".to_owned()));
+        mentions
+    }
+
+    /// Whether it speaks of anything.
+    pub(super) fn any(&self) -> bool {
+        self.path.is_some() || self.long.is_some() || self.short.is_some()
+    }
+
     /// Adds what `script` mentions.
     pub(super) fn gather(&mut self, script: &Script, protects: Protects<'_>) {
         for step in &script.steps {
@@ -88,8 +123,10 @@ impl Mentions {
                                     .into_iter()
                                     .for_each(|word| self.word(word, true, true, protects));
                             }
-                            Redirect::Write(word) | Redirect::Read(word) => self.holes(word, protects),
-                            Redirect::Here(_) => {}
+                            Redirect::Write { target: word, .. } | Redirect::Read(word) => {
+                                self.holes(word, protects)
+                            }
+                            Redirect::Here(_) | Redirect::Away => {}
                         }
                     }
                 }
@@ -143,7 +180,7 @@ impl Mentions {
         for cell in &word.cells {
             let Cell::Hole(hole) = cell else { continue };
             match &hole.fill {
-                Fill::Output(script) | Fill::Pipe(script) | Fill::Number(script) => {
+                Fill::Output(script) | Fill::From(script) | Fill::To(script) | Fill::Number(script) => {
                     self.gather(script, protects)
                 }
                 Fill::Default(_, word) | Fill::Alternate(word) | Fill::Operation(_, word) => {

@@ -10,6 +10,7 @@
 
 mod code;
 mod commands;
+mod files;
 mod folders;
 mod git;
 mod git_call;
@@ -18,7 +19,10 @@ mod languages;
 mod mentions;
 mod patch;
 mod place;
+mod printed;
 mod reach;
+mod streams;
+mod variables;
 mod walk;
 mod wrappers;
 mod writers;
@@ -57,6 +61,8 @@ enum What {
     Hooks,
     /// Something that is nested too deeply, or too long, to be read.
     Deep,
+    /// Run what a program makes of a text.
+    Veiled,
 }
 
 /// Decides on a call. `payload` is `None` where standard input was no JSON; `truncated`: it was cut off.
@@ -176,6 +182,11 @@ impl Finding {
                 "BLOCKED: `{}` would bypass git's verification hooks ({}). Fix what the hook finds, and leave the \
                  option away.{unknown} Never disable this hook: it keeps what work is measured by.",
                 self.shown, self.how,
+            ),
+            What::Veiled => format!(
+                "BLOCKED: {} what comes out of a text that a program changes first could do anything; what it is could not be \
+                 decided. Spell it out. Never disable this hook: it keeps what work is measured by.",
+                self.how,
             ),
             What::Deep => "BLOCKED: the command is nested so deeply, or is so long, that what it does could not be decided. Run it in \
                 parts. Never disable this hook: it keeps what work is measured by."

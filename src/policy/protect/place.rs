@@ -3,7 +3,9 @@
 //! A path has two readings: as it is written, with `.` and `..` taken away, and as the kernel follows it, through every
 //! link. A file is protected if either names one.
 
+use crate::policy::rules::Rules;
 use crate::settings::env::{Env, vars};
+use crate::sys::files;
 use crate::sys::git::Repository;
 use std::collections::VecDeque;
 use std::fs;
@@ -11,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// Links that one path may lead through, as on Linux.
 const MOST_LINKS: usize = 40;
+/// Bytes of a script that is read.
+const LARGEST_TEXT: u64 = 64 << 10;
 /// Entries of folders that are looked at for one command.
 const MOST_ENTRIES: usize = 20_000;
 
@@ -127,6 +131,30 @@ impl Place {
             }
         }
         files
+    }
+
+    /// The text of a small file.
+    pub(super) fn text(&self, path: &Path) -> Option<String> {
+        String::from_utf8(files::read_bounded(path, LARGEST_TEXT).ok()??).ok()
+    }
+
+    /// The text of a script that the checkout's index does not have as it is, and that is no dependency.
+    pub(super) fn script(&self, path: &Path) -> Option<String> {
+        let scripts = Rules::shipped().section("scripts")?;
+        let installed = path.iter().any(|part| scripts.has("foreign", &part.to_string_lossy()))
+            || scripts.list("system").any(|folder| path.starts_with(folder));
+        if !path.is_absolute() || installed {
+            return None;
+        }
+        let text = self.text(path)?;
+        let repository = path.parent().and_then(Repository::discover);
+        let own = repository.is_some_and(|repository| repository.has_unchanged(path) == Some(true));
+        (!own).then_some(text)
+    }
+
+    /// The names in a folder, or the name of a file.
+    pub(super) fn listed(&self, path: &Path) -> Vec<String> {
+        entries(path)
     }
 
     /// Whether `path` is there and no folder.

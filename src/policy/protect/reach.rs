@@ -1,8 +1,8 @@
 //! The files that a command reaches, and what protects them.
 
-use super::What;
 use super::guard::meet;
 use super::walk::{LISTING, Walk};
+use super::{What, printed};
 use crate::policy::rules::Entry;
 use crate::policy::shell::{Bit, Field};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,8 @@ impl Walk<'_> {
         if target.is_any() {
             if let Some((path, entry)) = self.mentions().path {
                 self.find(What::File(entry), how, path, target.unknown.clone());
+            } else if printed::is_changed(target) {
+                self.find(What::Veiled, how, target.shown(), None);
             }
             return;
         }

@@ -3,19 +3,21 @@
 //! The walk takes no branch: what may run is looked at, and a variable that may have been set has both values. It stops at
 //! the first finding.
 
+use super::files::Files;
 use super::guard::Guard;
 use super::mentions::Mentions;
 use super::place::Place;
-use super::{Finding, What};
+use super::streams::{Input, Stream};
+use super::{Finding, What, printed};
 use crate::policy::rules::Rules;
 use crate::policy::shell::{
-    Assign, Bit, Command, Field, Join, LONGEST, Redirect, Script, Step, Value, Values, Word, expand, size,
+    Bit, Command, Field, Group, Join, Script, Step, Value, Values, Word, expand, size,
 };
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Texts within texts (`bash -c "bash -c …"`).
-const DEEPEST: usize = 10;
+pub(super) const DEEPEST: usize = 10;
 /// Commands of one call.
 const MOST_COMMANDS: usize = 50_000;
 /// Commands within commands (`sudo sudo …`).
@@ -48,16 +50,22 @@ pub(super) struct Walk<'a> {
     texts: Vec<String>,
     /// What the command before printed, if that is known.
     pub(super) printed: Option<Field>,
-    variables: HashMap<String, Vec<Value>>,
-    exports: Vec<(String, Value)>,
-    depth: usize,
+    /// What the compound commands that are open read, and what they have printed so far.
+    pub(super) streams: Vec<Stream>,
+    /// Files whose text is known.
+    pub(super) files: Files,
+    /// Aliases of the shell.
+    pub(super) names: Vec<(String, Field)>,
+    pub(super) variables: HashMap<String, Vec<Value>>,
+    pub(super) exports: Vec<(String, Value)>,
+    pub(super) depth: usize,
     commands: usize,
     work: usize,
     pub(super) nested: usize,
     /// Whether the text that is walked through runs exactly once, in this shell.
-    certain: bool,
+    pub(super) certain: bool,
     /// Whether a function is defined, in which the positional parameters are others.
-    functions: bool,
+    pub(super) functions: bool,
 }
 
 /// How one command runs.
@@ -65,8 +73,10 @@ pub(super) struct Walk<'a> {
 pub(super) struct Setting {
     /// Variables that are set for it.
     pub(super) variables: Vec<(String, Value)>,
-    /// What comes in on standard input, if that is known.
-    pub(super) input: Option<Field>,
+    /// What comes in on standard input.
+    pub(super) input: Input,
+    /// Whether the next command reads what it prints.
+    pub(super) piped: bool,
     /// Whether it runs exactly once.
     pub(super) sure: bool,
     /// Whether it runs at most once, after one that is sure to run and succeeded.
@@ -87,6 +97,9 @@ impl<'a> Walk<'a> {
             made: Vec::new(),
             texts: Vec::new(),
             printed: None,
+            streams: Vec::new(),
+            files: Files::default(),
+            names: Vec::new(),
             variables: HashMap::new(),
             exports: Vec::new(),
             depth: 0,
@@ -158,7 +171,7 @@ impl<'a> Walk<'a> {
         let script = Script::parse(text);
         self.depth += 1;
         self.texts.push(text.to_owned());
-        self.script(&script);
+        self.printed = Some(self.prints(|walk| walk.script(&script)));
         self.depth -= 1;
     }
 
@@ -175,7 +188,7 @@ impl<'a> Walk<'a> {
         self.certain = certain;
     }
 
-    fn some_text(&mut self, field: &Field) {
+    pub(super) fn some_text(&mut self, field: &Field) {
         if !field.is_any() {
             // What is not known stands as a parameter of that name.
             let text: String = field
@@ -191,6 +204,9 @@ impl<'a> Walk<'a> {
             return self.text(&text);
         }
         self.mentioned(field, "running");
+        if printed::is_changed(field) {
+            self.find(What::Veiled, "running", field.shown(), None);
+        }
     }
 
     /// What the texts mention, wherever that goes. It is seldom asked for, and takes a look at every word.
@@ -213,31 +229,49 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn script(&mut self, script: &Script) {
+    /// Blocks what runs something unknown if any word of the texts speaks of what it must not be.
+    pub(super) fn suspected(&mut self, unknown: &str) {
+        self.spend(self.texts.iter().map(|text| 16 * text.len()).sum());
+        for text in self.texts.clone() {
+            let mentions = Mentions::spoken(&text, self.guard);
+            let unknown = Some(unknown.to_owned());
+            if let Some((path, entry)) = mentions.path {
+                self.find(What::File(entry), "running", path, unknown);
+            } else if let Some(option) = mentions.long.or(mentions.short) {
+                self.find(What::Hooks, &option, "git".to_owned(), unknown);
+            }
+        }
+    }
+
+    /// Whether the texts name a file more than once: where it is made, and where it is used.
+    pub(super) fn made_here(&self, file: &Path) -> bool {
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        !name.is_empty() && self.texts.iter().map(|text| text.matches(&name).count()).sum::<usize>() > 1
+    }
+
+    pub(super) fn script(&mut self, script: &Script) {
         if script.deep {
             self.find(What::Deep, "", String::new(), None);
         }
         self.functions |= script.functions;
         let mut scopes = Vec::new();
-        for step in &script.steps {
+        let mut groups = script.groups.iter().filter(|group| group.start < group.end).peekable();
+        let mut open: Vec<&Group> = Vec::new();
+        for (at, step) in script.steps.iter().enumerate() {
             if self.found.is_some() {
                 return;
+            }
+            while let Some(group) = open.pop_if(|group| group.end <= at) {
+                self.leave(group);
+            }
+            while let Some(group) = groups.next_if(|group| group.start <= at) {
+                self.enter(script, group);
+                open.push(group);
             }
             match step {
                 Step::Run(command) => self.run(script, command),
                 Step::Look(word) => drop(expand(word, self, true)),
-                Step::For(name, words) => {
-                    let fields =
-                        words.as_ref().map(|words| words.iter().flat_map(|word| self.expand(word)).collect());
-                    let values = match fields {
-                        Some(fields) => Vec::into_iter(fields)
-                            .map(|field: Field| Some(vec![field]))
-                            .take(MOST_VALUES * 4)
-                            .collect(),
-                        None => self.parameter("@"),
-                    };
-                    self.variables.insert(name.clone(), if values.is_empty() { vec![None] } else { values });
-                }
+                Step::For(name, words) => self.each(name, words.as_deref()),
                 Step::Open => {
                     self.spend(self.copied());
                     scopes.push((self.variables.clone(), self.cwd.clone(), self.exports.clone()));
@@ -249,10 +283,25 @@ impl<'a> Walk<'a> {
                 }
             }
         }
+        while let Some(group) = open.pop() {
+            self.leave(group);
+        }
+    }
+
+    /// A loop gives a variable each of the words.
+    fn each(&mut self, name: &str, words: Option<&[Word]>) {
+        let values: Vec<Value> = match words {
+            Some(words) => {
+                let fields: Vec<Field> = words.iter().flat_map(|word| self.expand(word)).collect();
+                fields.into_iter().map(|field| Some(vec![field])).take(MOST_VALUES * 4).collect()
+            }
+            None => self.parameter("@"),
+        };
+        self.variables.insert(name.to_owned(), if values.is_empty() { vec![None] } else { values });
     }
 
     /// All fields that a word may become.
-    fn expand(&mut self, word: &Word) -> Vec<Field> {
+    pub(super) fn expand(&mut self, word: &Word) -> Vec<Field> {
         let fields = expand(word, self, false).concat();
         self.spend(size(&fields));
         fields
@@ -264,40 +313,30 @@ impl<'a> Walk<'a> {
         if self.commands > MOST_COMMANDS {
             return self.find(What::Deep, "", String::new(), None);
         }
-        let before = self.printed.take().filter(|_| command.fed);
+        let held = self.printed.take();
         let mut setting = Setting {
             sure: command.sure && self.certain,
             chained: command.chained && self.certain,
             variables: self.exports.clone(),
-            input: before,
+            input: Input::Nothing,
+            piped: command.join == Join::Pipe,
         };
         let assigned: Vec<(String, Vec<Value>)> =
             command.assigns.iter().map(|assign| (assign.name.clone(), self.assigned(assign))).collect();
         let lists = self.lists(&command.words);
-        for redirect in &command.redirects {
-            match redirect {
-                Redirect::Write(word) => {
-                    for field in self.expand(word) {
-                        self.write(&field, "a redirect to");
-                    }
-                }
-                Redirect::Read(word) => {
-                    self.expand(word);
-                    setting.input = None;
-                }
-                Redirect::Text(word) => setting.input = expand(word, self, true).concat().into_iter().next(),
-                Redirect::Here(body) => {
-                    let body = script.bodies.get(*body);
-                    setting.input =
-                        body.and_then(|word| expand(word, self, true).concat().into_iter().next());
-                }
-            }
-        }
+        let input = self.redirected(script, &command.redirects);
+        setting.input = match (input, command.fed) {
+            (Some(input), _) => input,
+            (None, true) => held.clone().map_or(Input::Unknown, Input::Known),
+            (None, false) => self.inherited(),
+        };
+        let targets = self.targets(&command.redirects);
         let declares = lists.iter().any(|list| {
             let name = list.first().and_then(Field::literal);
             matches!(name.as_deref(), Some("export" | "declare" | "typeset" | "local" | "readonly"))
         });
         for (name, values) in assigned {
+            values.iter().flatten().flatten().for_each(|value| self.heeded(&name, value));
             if command.words.is_empty() || declares {
                 self.assign(&name, &values, setting.sure);
                 if declares || self.exports.iter().any(|(exported, _)| *exported == name) {
@@ -307,11 +346,15 @@ impl<'a> Walk<'a> {
                 setting.variables.extend(values.into_iter().map(|value| (name.clone(), value)));
             }
         }
+        // What a compound command printed is what its redirects are about.
+        let mut outputs = if command.words.is_empty() { vec![held] } else { Vec::new() };
         for list in lists {
             if self.found.is_none() && !list.is_empty() {
                 self.command(&list, &setting);
+                outputs.push(self.printed.take());
             }
         }
+        self.put(command, outputs, &targets);
         if command.join != Join::And {
             let left = std::mem::take(&mut self.left);
             self.cwd.extend(left);
@@ -340,39 +383,6 @@ impl<'a> Walk<'a> {
         lists
     }
 
-    fn assigned(&mut self, assign: &Assign) -> Vec<Value> {
-        let values: Vec<Value> = if assign.list {
-            vec![Some(assign.values.iter().flat_map(|word| self.expand(word)).collect())]
-        } else {
-            let word = assign.values.first();
-            word.map(|word| expand(word, self, true).into_iter().map(Some).collect()).unwrap_or_default()
-        };
-        if !assign.append {
-            return values;
-        }
-        let old = self.parameter(&assign.name);
-        let joined = old
-            .iter()
-            .flat_map(|old| values.iter().map(move |new| join(old.as_ref()?, new.as_ref()?, assign.list)));
-        joined.take(MOST_VALUES).collect()
-    }
-
-    fn assign(&mut self, name: &str, values: &[Value], sure: bool) {
-        let held = self
-            .variables
-            .entry(name.to_owned())
-            .or_insert_with(|| if sure { Vec::new() } else { vec![None] });
-        if sure {
-            held.clear();
-        }
-        held.extend(values.iter().cloned());
-        if held.len() > MOST_VALUES
-            || held.iter().flatten().map(|fields| size(fields)).sum::<usize>() > LONGEST
-        {
-            *held = vec![None];
-        }
-    }
-
     /// How much a copy of what is known takes.
     fn copied(&self) -> usize {
         let of = |value: &Value| value.as_ref().map_or(8, |fields| 8 + size(fields));
@@ -386,61 +396,5 @@ impl<'a> Walk<'a> {
         let kept = (self.variables.clone(), self.cwd.clone(), self.exports.clone());
         act(self);
         (self.variables, self.cwd, self.exports) = kept;
-    }
-}
-
-/// A value with another added to it.
-fn join(old: &[Field], new: &[Field], list: bool) -> Value {
-    let mut joined = old.to_vec();
-    match (joined.last_mut(), new.first()) {
-        (Some(last), Some(first)) if !list => last.push(first),
-        _ => joined.extend(new.iter().cloned()),
-    }
-    Some(joined)
-}
-
-impl Values for Walk<'_> {
-    fn parameter(&mut self, name: &str) -> Vec<Value> {
-        if let Some(values) = self.variables.get(name).filter(|values| !values.is_empty()) {
-            let other = self.functions
-                && (name == "@" || name == "*" || name.starts_with(|c: char| c.is_ascii_digit()));
-            return values.iter().cloned().chain(other.then_some(None)).collect();
-        }
-        let known = |text: Option<String>| vec![text.map(|text| vec![Field::of(&text)])];
-        match name {
-            "PWD" => {
-                self.cwd.iter().map(|cwd| Some(vec![Field::of(&cwd.as_ref()?.to_string_lossy())])).collect()
-            }
-            "HOME" => known(self.place.home.clone()),
-            "TMPDIR" => known(self.place.temporary.first().map(|path| path.to_string_lossy().into_owned())),
-            _ => vec![None],
-        }
-    }
-
-    fn output(&mut self, script: &Script) -> Value {
-        if self.depth >= DEEPEST {
-            self.find(What::Deep, "", String::new(), None);
-            return None;
-        }
-        self.depth += 1;
-        let printed = self.printed.take();
-        self.apart(|walk| walk.script(script));
-        self.depth -= 1;
-        let output = std::mem::replace(&mut self.printed, printed);
-        let mut field = output.filter(|_| script.steps.len() == 1)?;
-        while field.bits.last() == Some(&Bit::Char('\n')) {
-            field.bits.pop();
-        }
-        Some(vec![field])
-    }
-
-    fn home(&self) -> Option<String> {
-        self.place.home.clone()
-    }
-
-    fn separators(&self) -> String {
-        let own = self.variables.get("IFS").into_iter().flatten().flatten().flatten();
-        let own: String = own.filter_map(Field::literal).collect();
-        format!(" \t\n{own}")
     }
 }

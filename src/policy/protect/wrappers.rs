@@ -38,6 +38,9 @@ impl Walk<'_> {
             }
             let (name, value) = git::setting(argument);
             if wrapper.flag("assigns") && argument.bits.contains(&Bit::Char('=')) {
+                if let (Some(name), Some(value)) = (name.literal(), &value) {
+                    self.heeded(&name, value);
+                }
                 setting.variables.push((name.literal().unwrap_or_default(), value.map(|value| vec![value])));
                 continue;
             }
@@ -64,7 +67,7 @@ impl Walk<'_> {
 
     /// The arguments that `xargs` adds.
     fn feed(&mut self, list: &mut Vec<Field>, setting: &Setting) {
-        let given = match &setting.input {
+        let given = match setting.input.known() {
             Some(input) => input.literal().map_or_else(|| input.words(), |text| split(&text)),
             None => vec![Field::any("what is read from standard input")],
         };

@@ -99,6 +99,9 @@ impl Walk<'_> {
             targets.push(inside);
         }
         for target in &targets {
+            if let [source] = sources.as_slice() {
+                self.copied_to(source, target);
+            }
             self.write(target, how);
             if recursive {
                 self.whole(target, how);
@@ -246,8 +249,24 @@ impl Walk<'_> {
         }
     }
 
+    /// The protected files that `find` prints.
+    pub(super) fn found_by(&self, arguments: &[Field]) -> Vec<Field> {
+        let words: Vec<String> = arguments.iter().map(|field| field.literal().unwrap_or_default()).collect();
+        let begin = words.iter().take_while(|word| !word.starts_with(['-', '(', '!'])).count();
+        let starts: Vec<&Field> = arguments.iter().take(begin).collect();
+        let mut before = "";
+        let mut names = Vec::new();
+        for (word, field) in words.iter().zip(arguments) {
+            if matches!(before, "-name" | "-iname" | "-path" | "-ipath" | "-wholename") {
+                names.push(field.clone());
+            }
+            before = word;
+        }
+        self.protected_below(&starts, &names)
+    }
+
     /// Protected files below the start points of `find` that its names fit.
-    fn protected_below(&self, starts: &[&Field], names: &[Field]) -> Vec<Field> {
+    pub(super) fn protected_below(&self, starts: &[&Field], names: &[Field]) -> Vec<Field> {
         let here = Field::of(".");
         let starts = if starts.is_empty() { vec![&here] } else { starts.to_vec() };
         let mut hits = Vec::new();

@@ -9,8 +9,10 @@ pub type Value = Option<Vec<Field>>;
 pub trait Values {
     /// What a parameter may hold; never empty.
     fn parameter(&mut self, name: &str) -> Vec<Value>;
-    /// What a script prints, without the last newlines. It is run.
-    fn output(&mut self, script: &Script) -> Value;
+    /// What a script may print, without the last newlines; never empty. It is run.
+    fn output(&mut self, script: &Script) -> Vec<Value>;
+    /// The name of a pipe from what a script prints, or to what it reads. It is run.
+    fn pipe(&mut self, script: &Script, from: bool) -> Value;
     /// Where `~` is.
     fn home(&self) -> Option<String>;
     /// The characters that split fields.
@@ -225,8 +227,10 @@ fn fill(hole: &Hole, values: &mut dyn Values) -> Vec<Value> {
             all.push(None);
             all
         }
-        Fill::Output(script) => vec![values.output(script)],
-        Fill::Pipe(script) | Fill::Number(script) => {
+        Fill::Output(script) => values.output(script),
+        Fill::From(script) => vec![values.pipe(script, true)],
+        Fill::To(script) => vec![values.pipe(script, false)],
+        Fill::Number(script) => {
             values.output(script);
             vec![None]
         }
@@ -250,7 +254,8 @@ fn name_of(hole: &Hole) -> String {
         Fill::Parameter(name) | Fill::Default(name, _) | Fill::Operation(name, _) => format!("${name}"),
         Fill::Alternate(_) => "${…}".to_owned(),
         Fill::Output(_) => "$(…)".to_owned(),
-        Fill::Pipe(_) => "<(…)".to_owned(),
+        Fill::From(_) => "<(…)".to_owned(),
+        Fill::To(_) => ">(…)".to_owned(),
         Fill::Number(_) => "$((…))".to_owned(),
     }
 }

@@ -30,6 +30,8 @@ pub struct Script {
     pub steps: Vec<Step>,
     /// The bodies of its here-documents; [`Redirect::Here`] has the index.
     pub bodies: Vec<Word>,
+    /// Its compound commands, whose commands share what they read and write; the outer ones come first.
+    pub groups: Vec<Group>,
     /// Whether something was nested so deeply that it was not read.
     pub deep: bool,
     /// Whether it defines a function, in which the positional parameters are others.
@@ -57,6 +59,21 @@ pub enum Step {
     Open,
     /// The innermost subshell ends.
     Close,
+}
+
+/// A compound command: `{ … }`, `( … )`, a loop, `if`, `case`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Group {
+    /// Its first step.
+    pub start: usize,
+    /// The step after its last one: the one that holds its redirects, if it has any.
+    pub end: usize,
+    /// Whether the command before feeds its standard input.
+    pub fed: bool,
+    /// Whether it has redirects of its own.
+    pub redirected: bool,
+    /// Whether it feeds the next command.
+    pub piped: bool,
 }
 
 /// A simple command.
@@ -95,7 +112,16 @@ pub struct Assign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Redirect {
     /// A file is opened for writing, or for both.
-    Write(Word),
+    Write {
+        /// The file.
+        target: Word,
+        /// Whether standard output goes there.
+        output: bool,
+        /// Whether it is added to what the file holds.
+        append: bool,
+    },
+    /// Standard output goes to another descriptor.
+    Away,
     /// A file is opened for reading.
     Read(Word),
     /// A here-document, by its index in [`Script::bodies`].
@@ -162,8 +188,10 @@ pub enum Fill {
     Operation(String, Word),
     /// What a script prints.
     Output(Script),
-    /// The name of a pipe to a script.
-    Pipe(Script),
+    /// The name of a pipe from what a script prints.
+    From(Script),
+    /// The name of a pipe to what a script reads.
+    To(Script),
     /// The value of an arithmetic expression, whose substitutions run.
     Number(Script),
 }

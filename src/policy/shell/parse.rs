@@ -2,7 +2,7 @@
 
 use super::redirect::{Pending, is_descriptor};
 use super::word::{Reader, hole};
-use super::{Assign, Cell, Command, Fill, Join, Redirect, Script, Step, Word};
+use super::{Assign, Cell, Command, Fill, Group, Join, Redirect, Script, Step, Word};
 
 /// Scripts within scripts; beyond it, what is nested is not read ([`Script::deep`]).
 pub(super) const DEEPEST: usize = 24;
@@ -18,8 +18,17 @@ pub(super) fn script(text: &str, depth: usize) -> Script {
 }
 
 /// A compound command that is not closed yet.
+#[derive(Debug)]
+struct Block {
+    kind: Kind,
+    /// Its first step.
+    start: usize,
+    /// How it is joined to what comes before it.
+    before: Join,
+}
+
 #[derive(Debug, PartialEq, Eq)]
-enum Block {
+enum Kind {
     Plain,
     Paren,
     /// `case`; whether a pattern comes next.
@@ -32,10 +41,40 @@ pub(super) struct Frame {
     pub(super) script: Script,
     pub(super) pending: Vec<Pending>,
     blocks: Vec<Block>,
+    /// Loops whose `do` is still to come.
+    loops: Vec<(usize, Join)>,
     before: Join,
     /// Whether the commands so far are joined by `&&` to one that is sure to run.
     chain: bool,
     function: bool,
+}
+
+impl Frame {
+    fn open(&mut self, kind: Kind) {
+        let (start, before) = self.here();
+        self.blocks.push(Block { kind, start, before });
+    }
+
+    /// The next step, and how it is joined: what is fed here is fed to the compound command that begins.
+    fn here(&mut self) -> (usize, Join) {
+        (self.script.steps.len(), std::mem::take(&mut self.before))
+    }
+
+    /// Closes a compound command, and what was not closed in it.
+    fn close(&mut self, at: usize) -> Option<Group> {
+        let block = self.blocks.drain(at..).next()?;
+        self.before = block.before;
+        let end = self.script.steps.len();
+        Some(Group { start: block.start, end, fed: block.before == Join::Pipe, ..Group::default() })
+    }
+
+    /// Whether a pattern of the innermost `case` comes next.
+    fn case(&mut self) -> Option<&mut bool> {
+        match self.blocks.last_mut() {
+            Some(Block { kind: Kind::Case(pattern), .. }) => Some(pattern),
+            _ => None,
+        }
+    }
 }
 
 impl Reader<'_> {
@@ -44,10 +83,10 @@ impl Reader<'_> {
         let mut frame = Frame::default();
         loop {
             self.blanks();
-            if let Some(Block::Case(pattern @ true)) = frame.blocks.last_mut() {
+            if let Some(pattern @ true) = frame.case() {
                 *pattern = false;
                 if !self.pattern() {
-                    frame.blocks.pop();
+                    self.closed(&mut frame);
                 }
                 if self.peek().is_some() {
                     continue;
@@ -64,7 +103,7 @@ impl Reader<'_> {
                 Some(';') => {
                     self.bump();
                     if (self.eat(';') | self.eat('&'))
-                        && let Some(Block::Case(pattern)) = frame.blocks.last_mut()
+                        && let Some(pattern) = frame.case()
                     {
                         self.eat('&');
                         *pattern = true;
@@ -73,10 +112,11 @@ impl Reader<'_> {
                 }
                 Some(')') => {
                     self.bump();
-                    match frame.blocks.iter().rposition(|block| *block == Block::Paren) {
+                    match frame.blocks.iter().rposition(|block| block.kind == Kind::Paren) {
                         Some(at) => {
-                            frame.blocks.truncate(at);
                             frame.script.steps.push(Step::Close);
+                            let group = frame.close(at);
+                            self.command(&mut frame, group);
                         }
                         None if nested => break,
                         None => {}
@@ -86,16 +126,17 @@ impl Reader<'_> {
                     Some(inner) => frame.script.steps.push(number(inner)),
                     None => {
                         self.bump();
-                        frame.blocks.push(Block::Paren);
+                        frame.open(Kind::Paren);
                         frame.script.steps.push(Step::Open);
                     }
                 },
                 // An operator without a command before it.
                 Some('|') => drop(self.bump()),
                 Some('&') if self.peek_at(1) != Some('>') => drop(self.bump()),
-                Some(_) => self.command(&mut frame),
+                Some(_) => self.command(&mut frame, None),
             }
         }
+        frame.script.groups.sort_by_key(|group| (group.start, std::cmp::Reverse(group.end)));
         frame.script.deep |= self.deep;
         frame.script.functions = frame.function;
         frame.script
@@ -131,18 +172,26 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads one simple command and what joins it to the next.
-    fn command(&mut self, frame: &mut Frame) {
+    /// Goes on after the end of the innermost compound command.
+    fn closed(&mut self, frame: &mut Frame) {
+        let group = frame.blocks.len().checked_sub(1).and_then(|at| frame.close(at));
+        self.command(frame, group);
+    }
+
+    /// Reads one simple command and what joins it to the next; or, after a compound command, its redirects and that.
+    fn command(&mut self, frame: &mut Frame, mut group: Option<Group>) {
         let mut command = Command::default();
+        // Whether the next redirect is about standard output.
+        let mut output = true;
         let join = loop {
             self.blanks();
             match (self.peek(), self.peek_at(1)) {
                 (None | Some('\n' | ';' | ')'), _) => break Join::Next,
                 (Some('&'), Some('>')) => {
                     self.skip(2);
-                    self.eat('>');
+                    let append = self.eat('>');
                     let target = self.target();
-                    command.redirects.push(Redirect::Write(target));
+                    command.redirects.push(Redirect::Write { target, output: true, append });
                 }
                 (Some('&'), Some('&')) => break self.joined(2, Join::And),
                 (Some('&'), _) => break self.joined(1, Join::Background),
@@ -156,25 +205,36 @@ impl Reader<'_> {
                     command = Command::default();
                     frame.function = true;
                 }
-                (Some('<' | '>'), after) if after != Some('(') => self.redirect(frame, &mut command),
+                (Some('<' | '>'), after) if after != Some('(') => {
+                    self.redirect(frame, &mut command, output);
+                    output = true;
+                }
                 (Some('#'), _) => self.comment(),
                 _ => {
                     let word = self.word();
                     let is_fd = matches!(self.peek(), Some('<' | '>')) && is_descriptor(&word);
-                    if !is_fd && !self.reserved(frame, &command, &word) {
+                    if is_fd {
+                        output = word.bare().as_deref() == Some("1");
+                    } else if !self.reserved(frame, &command, &word, &mut group) {
                         self.take(&mut command, word);
                     }
                 }
             }
         };
         command.fed = frame.before == Join::Pipe;
-        let plain =
-            frame.blocks.is_empty() && !frame.function && !matches!(join, Join::Pipe | Join::Background);
+        let plain = frame.blocks.is_empty()
+            && frame.loops.is_empty()
+            && !frame.function
+            && !matches!(join, Join::Pipe | Join::Background);
         frame.chain = plain && (frame.before == Join::Next || (frame.chain && frame.before == Join::And));
         command.sure = frame.chain && frame.before == Join::Next;
         command.chained = frame.chain && frame.before == Join::And;
         command.join = join;
         frame.before = join;
+        if let Some(group) = group {
+            let redirected = command.words.is_empty() && !command.redirects.is_empty();
+            frame.script.groups.push(Group { redirected, piped: join == Join::Pipe, ..group });
+        }
         if !(command.words.is_empty() && command.assigns.is_empty() && command.redirects.is_empty()) {
             frame.script.steps.push(Step::Run(command));
         }
@@ -241,17 +301,31 @@ impl Reader<'_> {
     }
 
     /// Acts on a reserved word where a command is expected; false if `word` is none.
-    fn reserved(&mut self, frame: &mut Frame, command: &Command, word: &Word) -> bool {
+    fn reserved(
+        &mut self,
+        frame: &mut Frame,
+        command: &Command,
+        word: &Word,
+        group: &mut Option<Group>,
+    ) -> bool {
         if !command.words.is_empty() || !command.assigns.is_empty() {
             return false;
         }
         let Some(text) = word.bare() else { return false };
         match text.as_str() {
-            "then" | "else" | "elif" | "!" | "while" | "until" | "coproc" => {}
-            "if" | "do" | "{" => frame.blocks.push(Block::Plain),
+            "then" | "else" | "elif" | "!" | "coproc" => {}
+            "while" | "until" => {
+                let here = frame.here();
+                frame.loops.push(here);
+            }
+            "if" | "{" => frame.open(Kind::Plain),
+            "do" => {
+                let (start, before) = frame.loops.pop().unwrap_or_else(|| frame.here());
+                frame.blocks.push(Block { kind: Kind::Plain, start, before });
+            }
             "fi" | "done" | "}" | "esac" => {
-                if frame.blocks.last().is_some_and(|block| *block != Block::Paren) {
-                    frame.blocks.pop();
+                if frame.blocks.last().is_some_and(|block| block.kind != Kind::Paren) {
+                    *group = frame.close(frame.blocks.len() - 1);
                 }
             }
             "function" => {
@@ -263,7 +337,11 @@ impl Reader<'_> {
                 }
                 frame.function = true;
             }
-            "for" | "select" => self.each(frame),
+            "for" | "select" => {
+                let here = frame.here();
+                frame.loops.push(here);
+                self.each(frame);
+            }
             "case" => {
                 self.blanks();
                 let subject = self.word();
@@ -272,9 +350,9 @@ impl Reader<'_> {
                     self.bump();
                 }
                 self.word();
-                frame.blocks.push(Block::Case(false));
+                frame.open(Kind::Case(false));
                 if !self.pattern() {
-                    frame.blocks.pop();
+                    *group = frame.close(frame.blocks.len() - 1);
                 }
             }
             _ => return false,

@@ -14,8 +14,8 @@ pub(super) struct Pending {
 }
 
 impl Reader<'_> {
-    /// Reads a redirect, from its operator on.
-    pub(super) fn redirect(&mut self, frame: &mut Frame, command: &mut Command) {
+    /// Reads a redirect, from its operator on. `output`: it is about standard output, if it is about any output.
+    pub(super) fn redirect(&mut self, frame: &mut Frame, command: &mut Command, output: bool) {
         let input = self.peek() == Some('<');
         self.bump();
         if input && self.eat('<') {
@@ -39,15 +39,23 @@ impl Reader<'_> {
         }
         let writes = !input || self.eat('>');
         let copies = !input && self.eat('&');
+        let append = !input && !copies && self.peek() == Some('>');
         if !input && !copies {
             // `>>`, `>|`, and what zsh adds to them.
             while self.eat('>') || self.eat('|') || self.eat('!') {}
         }
         let target = self.target();
         if copies && (is_descriptor(&target) || target.bare().as_deref() == Some("-")) {
+            if output && target.bare().as_deref() != Some("1") {
+                command.redirects.push(Redirect::Away);
+            }
             return;
         }
-        command.redirects.push(if writes { Redirect::Write(target) } else { Redirect::Read(target) });
+        command.redirects.push(if writes {
+            Redirect::Write { target, output, append }
+        } else {
+            Redirect::Read(target)
+        });
     }
 
     pub(super) fn target(&mut self) -> Word {

@@ -16,8 +16,12 @@ impl Values for Shell {
             _ => None,
         }]
     }
-    fn output(&mut self, script: &Script) -> Value {
-        Some(vec![Field::of(&shown(script).join("/"))])
+    fn output(&mut self, script: &Script) -> Vec<Value> {
+        vec![Some(vec![Field::of(&shown(script).join("/"))])]
+    }
+    fn pipe(&mut self, script: &Script, _: bool) -> Value {
+        self.output(script);
+        None
     }
     fn home(&self) -> Option<String> {
         Some("/home/u".to_owned())
@@ -48,7 +52,11 @@ fn shown(script: &Script) -> Vec<String> {
             line += &fields(&command.words);
             for redirect in &command.redirects {
                 line += &match redirect {
-                    Redirect::Write(word) => format!(" >{}", fields(std::slice::from_ref(word))),
+                    Redirect::Write { target, output, append } => {
+                        let (fd, more) = (if *output { "" } else { "2" }, if *append { ">" } else { "" });
+                        format!(" {fd}>{more}{}", fields(std::slice::from_ref(target)))
+                    }
+                    Redirect::Away => " >&".to_owned(),
                     Redirect::Read(word) => format!(" <{}", fields(std::slice::from_ref(word))),
                     Redirect::Text(word) => format!(" <<<{}", fields(std::slice::from_ref(word))),
                     Redirect::Here(body) => format!(" <<{}", fields(&script.bodies[*body..=*body])),
@@ -124,8 +132,8 @@ fn reserved_words_do_not_hide_what_follows_them() {
 
 #[test]
 fn redirects_are_told_from_words() {
-    is("a>b 2>c >>d >|e &>f &>>g <h <>i", &["<a> ><b> ><c> ><d> ><e> ><f> ><g> <<h> ><i>"]);
-    is("a 2>&1 >&2 >&- <&3 >&f {n}>g 2 >h", &["<a><2> ><f> ><g> ><h>"]);
+    is("a>b 2>c >>d >|e &>f &>>g <h <>i", &["<a> ><b> 2><c> >><d> ><e> ><f> >><g> <<h> ><i>"]);
+    is("a 2>&1 >&2 >&- <&3 >&f {n}>g 2 >h", &["<a><2> >& >& ><f> 2><g> ><h>"]);
     is("> a; <b", &[" ><a>", " <<b>"]);
     is("a \">\" '>' \\> b", &["<a><>><>><>><b>"]);
     is("a <<<'b c' d", &["<a><d> <<<<b c>"]);

@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
                 ('<' | '>', Within::Word) if self.peek_at(1) == Some('(') => {
                     self.skip(2);
                     let inner = self.nested();
-                    word.cells.push(hole(Fill::Pipe(inner), false));
+                    word.cells.push(hole(if c == '<' { Fill::From(inner) } else { Fill::To(inner) }, false));
                 }
                 (' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>', Within::Word) => return,
                 ('\\', _) => self.escape(within, word),

@@ -1,6 +1,8 @@
 //! The names in git's index: what git tracks (gitformat-index, versions 2 to 4).
 
+use std::fs::Metadata;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use crate::sys::files;
 
@@ -9,17 +11,44 @@ const MAX_BYTES: u64 = 256 << 20;
 /// Stat data of an entry, before the object id.
 const STAT_BYTES: usize = 40;
 
-/// Whether the index at `path` has an entry `name` (a path from the top, with `/`); `None` where the index is in a form
-/// that is not read here (split, sparse, newer) or cannot be read.
-pub(super) fn has(path: &Path, name: &[u8], object_id_bytes: usize) -> Option<bool> {
+/// What the index notes of a file, to tell whether it has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stat {
+    /// Time of change, in seconds; the low 32 bits.
+    seconds: u32,
+    /// Size in bytes; the low 32 bits.
+    size: u32,
+}
+
+impl Stat {
+    /// That of a file as it is; `None` where the system tells no time.
+    pub(super) fn of(metadata: &Metadata) -> Option<Self> {
+        let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(Self { seconds: low(since.as_secs()), size: low(metadata.len()) })
+    }
+
+    fn read(stat: &[u8]) -> Option<Self> {
+        let number = |at: usize| Some(u32::from_be_bytes(stat.get(at..at + 4)?.try_into().ok()?));
+        Some(Self { seconds: number(8)?, size: number(36)? })
+    }
+}
+
+/// The low 32 bits, as the index keeps them.
+fn low(number: u64) -> u32 {
+    u32::try_from(number & u64::from(u32::MAX)).unwrap_or(u32::MAX)
+}
+
+/// What the index at `path` notes of the entry `name` (a path from the top, with `/`), if it has it; `None` where the
+/// index is in a form that is not read here (split, sparse, newer) or cannot be read.
+pub(super) fn find(path: &Path, name: &[u8], object_id_bytes: usize) -> Option<Option<Stat>> {
     match files::read_bounded(path, MAX_BYTES) {
         Ok(Some(bytes)) => search(&bytes, name, object_id_bytes),
-        Ok(None) => Some(false),
+        Ok(None) => Some(None),
         Err(_) => None,
     }
 }
 
-fn search(bytes: &[u8], name: &[u8], object_id_bytes: usize) -> Option<bool> {
+fn search(bytes: &[u8], name: &[u8], object_id_bytes: usize) -> Option<Option<Stat>> {
     let mut at = Cursor { bytes, at: 0 };
     if at.take(4)? != b"DIRC" {
         return None;
@@ -29,7 +58,7 @@ fn search(bytes: &[u8], name: &[u8], object_id_bytes: usize) -> Option<bool> {
     if !(2..=4).contains(&version) {
         return None;
     }
-    let mut found = false;
+    let mut found = None;
     let mut previous: Vec<u8> = vec![];
     for _ in 0..entries {
         let start = at.at;
@@ -47,9 +76,9 @@ fn search(bytes: &[u8], name: &[u8], object_id_bytes: usize) -> Option<bool> {
             let stripped = at.varint()?;
             previous.truncate(previous.len().checked_sub(stripped)?);
             previous.extend_from_slice(at.until_nul()?);
-            found |= previous == name;
+            found = found.or(if previous == name { Stat::read(stat) } else { None });
         } else {
-            found |= at.until_nul()? == name;
+            found = found.or(if at.until_nul()? == name { Stat::read(stat) } else { None });
             let length = at.at - start;
             at.take(length.next_multiple_of(8) - length)?;
         }

@@ -1,0 +1,321 @@
+//! What a command prints, as far as the text tells. It matters where a shell runs it, or where it names files.
+//!
+//! `None`: it is not known. Of lists of files only the protected ones are kept, and that there may be others. What a program
+//! makes of a text that is known, or that speaks of what is protected, is *changed*: nobody may run it, or write to it.
+
+use super::mentions::Mentions;
+use super::walk::{MOST_VALUES, Setting, Walk};
+use super::{git, git_call};
+use crate::policy::shell::{Bit, Field};
+
+/// What is not known of a field that a program made of a text.
+const CHANGED: &str = "a text that a program changes";
+
+/// Commands that print nothing, or nothing that anybody reads.
+const SILENT: &[&str] = &[
+    "true", ":", "false", "cd", "pushd", "popd", "export", "unset", "set", "shift", "local", "declare",
+    "readonly", "test", "[", "[[", "exit", "return", "break", "continue", "rm", "cp", "mv", "ln", "mkdir",
+    "touch", "chmod", "sleep", "wait", "trap", "alias", "exec", "read", "shopt", "umask", "kill",
+];
+
+/// Programs that turn a text into another, of which nothing can be seen before.
+const CODERS: &[&str] = &[
+    "base64", "gbase64", "base32", "basenc", "xxd", "od", "hexdump", "openssl", "gpg", "gzip", "gunzip",
+    "zcat", "bzcat", "xzcat", "zstdcat", "uudecode", "tr", "iconv", "rot13", "caesar",
+];
+
+/// Whether a field is what a program made of a text.
+pub(super) fn is_changed(field: &Field) -> bool {
+    field.is_any() && field.unknown.as_deref() == Some(CHANGED)
+}
+
+impl Walk<'_> {
+    /// What a command prints.
+    pub(super) fn printed_by(&mut self, name: &str, arguments: &[Field], setting: &Setting) -> Option<Field> {
+        if SILENT.contains(&name) {
+            return Some(Field::default());
+        }
+        if !setting.piped && self.streams.is_empty() {
+            return None;
+        }
+        let input = setting.input.known();
+        match name {
+            "echo" => Some(echo(arguments)),
+            "printf" => printf(arguments),
+            "yes" => Some(echo(arguments)),
+            "pwd" => match self.cwd.as_slice() {
+                [Some(cwd)] => Some(Field::of(&cwd.to_string_lossy())),
+                _ => None,
+            },
+            "mktemp" => self.temporary(arguments),
+            "cat" | "tac" | "nl" | "head" | "tail" | "sort" | "uniq" | "column" | "less" | "more" | "pv" => {
+                self.through(arguments, setting)
+            }
+            "tee" | "sponge" => {
+                let text = input.cloned();
+                let files: Vec<_> =
+                    arguments.iter().filter(|field| !git::starts(field, "-")).cloned().collect();
+                let append = arguments.len() > files.len();
+                files.iter().for_each(|file| self.keep(file, text.clone(), append));
+                text
+            }
+            "grep" | "egrep" | "fgrep" | "rg" if input.is_some() => input.map(|input| grep(arguments, input)),
+            "rev" if input.is_some() => input.map(|input| {
+                let turned = |line: Field| line.bits.into_iter().rev().chain([Bit::Char('\n')]);
+                Field {
+                    bits: input.parts('\n').into_iter().flat_map(turned).collect(),
+                    unknown: input.unknown.clone(),
+                }
+            }),
+            "ls" | "dir" | "find" | "gfind" | "fd" | "fdfind" | "git" => self.files_printed(name, arguments),
+            _ if CODERS.contains(&name) && input.is_some_and(|input| input.literal().is_some()) => {
+                Some(changed())
+            }
+            _ => self.speaks(arguments, input).then(changed),
+        }
+    }
+
+    /// What a variable may hold that is read from a text: a line or a word that speaks of what is protected, any other one, or
+    /// several lines.
+    pub(super) fn read_from(&mut self, input: &Field) -> Vec<Field> {
+        self.spend(16 * input.bits.len());
+        let lines = input.parts('\n');
+        let mut values: Vec<Field> = lines.iter().filter(|line| !line.bits.is_empty()).cloned().collect();
+        if values.iter().any(|line| line.words().len() > 1) {
+            values.extend(input.words());
+        }
+        let guard = self.guard;
+        values.sort_by_key(|value| !Mentions::spoken(&value.shown(), guard).any());
+        values.truncate(MOST_VALUES - 3);
+        if lines.len() > values.len() {
+            values.push(input.clone());
+        }
+        values
+    }
+
+    /// Whether a command's words or its input speak of what is protected.
+    fn speaks(&mut self, arguments: &[Field], input: Option<&Field>) -> bool {
+        let all = arguments.iter().chain(input).map(Field::shown);
+        let text = all.collect::<Vec<_>>().join(" ");
+        self.spend(16 * text.len());
+        let mentions = Mentions::spoken(&text, self.guard);
+        mentions.any() || mentions.hooked && text.contains("-n")
+    }
+
+    /// A program that prints what it reads, or a part of it.
+    fn through(&mut self, arguments: &[Field], setting: &Setting) -> Option<Field> {
+        let files: Vec<_> = arguments.iter().filter(|field| !git::starts(field, "-")).cloned().collect();
+        if files.is_empty() {
+            return setting.input.known().cloned();
+        }
+        let texts = files.iter().map(|file| self.text_of(file));
+        let texts: Option<Vec<Field>> = texts.collect();
+        let mut all = Field::default();
+        texts?.iter().for_each(|text| all.push(text));
+        Some(all)
+    }
+
+    /// A new file or folder of its own.
+    fn temporary(&self, arguments: &[Field]) -> Option<Field> {
+        let plain =
+            |field: &Field| matches!(field.literal().as_deref(), Some("-d" | "-q" | "-t" | "--directory"));
+        let folder = self.place.temporary.first().filter(|_| arguments.iter().all(plain))?;
+        Some(Field::of(&folder.join("tmp.XXXXXXXXXX").to_string_lossy()))
+    }
+
+    /// A list of files: the protected ones, and others.
+    fn files_printed(&mut self, name: &str, arguments: &[Field]) -> Option<Field> {
+        let mut operands: Vec<&Field> = arguments.iter().filter(|field| !git::starts(field, "-")).collect();
+        let here = Field::of(".");
+        let bases: Vec<_> = self.cwd.iter().flatten().collect();
+        let is_file = |field: &&Field| {
+            let path = field.literal();
+            path.is_some_and(|path| bases.iter().all(|base| self.place.is_file(&base.join(&path))))
+        };
+        let plain = !operands.is_empty() && operands.iter().all(is_file);
+        let hits: Vec<Field> = match name {
+            "git" => {
+                let listing = |field: &&Field| field.literal().as_deref() == Some("ls-files");
+                let at = operands.iter().position(listing)?;
+                let names: Vec<Field> =
+                    operands.iter().skip(at + 1).map(|field| git_call::globs(field)).collect();
+                self.protected_below(&[&here], &names)
+            }
+            "ls" | "dir" => {
+                if operands.is_empty() {
+                    operands.push(&here);
+                }
+                operands.into_iter().flat_map(|operand| self.listed(operand)).collect()
+            }
+            "fd" | "fdfind" => {
+                let pattern = operands.first().and_then(|field| field.literal()).unwrap_or_default();
+                let starts = operands.get(1..).unwrap_or_default();
+                let hits = self.protected_below(starts, &[]);
+                let plain = pattern.chars().all(|c| c.is_alphanumeric() || c == '.' || c == '-');
+                hits.into_iter().filter(|hit| !plain || hit.shown().contains(&pattern)).collect()
+            }
+            _ => self.found_by(arguments),
+        };
+        let mut list = Field::default();
+        for hit in hits {
+            list.push(&hit);
+            list.bits.push(Bit::Char('\n'));
+        }
+        if !(matches!(name, "ls" | "dir") && plain) {
+            list.push(&Field::any(&format!("what {name} lists")));
+            list.bits.push(Bit::Char('\n'));
+        }
+        Some(list)
+    }
+
+    /// The protected files that `ls` prints of an operand.
+    fn listed(&mut self, operand: &Field) -> Vec<Field> {
+        let mut names = Vec::new();
+        for base in self.cwd.clone().into_iter().flatten() {
+            for path in self.globbed(operand, &base) {
+                let (within, printed) = match self.place.is_folder(&path) {
+                    true => (path.clone(), self.place.listed(&path)),
+                    false => (
+                        base.clone(),
+                        vec![path.strip_prefix(&base).unwrap_or(&path).to_string_lossy().into_owned()],
+                    ),
+                };
+                let protected = printed.into_iter().filter(|name| self.protected(name, &within).is_some());
+                names.extend(protected.map(|name| Field::of(&name)).take(8));
+            }
+        }
+        names
+    }
+}
+
+fn changed() -> Field {
+    Field::any(CHANGED)
+}
+
+/// The lines that `grep` may leave of a text: where its pattern is plain, those that have it, or have it not.
+fn grep(arguments: &[Field], input: &Field) -> Field {
+    let words: Vec<String> = arguments.iter().filter_map(Field::literal).collect();
+    let short =
+        |c| words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(c));
+    let patterns: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let [pattern] = patterns.as_slice() else { return input.clone() };
+    let plain = pattern.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | ' '));
+    let (inverted, fold) = (short('v'), short('i'));
+    if !plain
+        || words.len() < arguments.len()
+        || words.iter().any(|word| word.starts_with("--"))
+        || short('o')
+    {
+        return input.clone();
+    }
+    let has = |line: &Field| {
+        let (text, pattern) = (line.shown(), pattern.as_str());
+        if fold { text.to_lowercase().contains(&pattern.to_lowercase()) } else { text.contains(pattern) }
+    };
+    let mut left = Field { bits: Vec::new(), unknown: input.unknown.clone() };
+    for line in input.parts('\n') {
+        if line.bits.contains(&Bit::Any) || has(&line) != inverted {
+            left.push(&line);
+            left.bits.push(Bit::Char('\n'));
+        }
+    }
+    left
+}
+
+fn echo(arguments: &[Field]) -> Field {
+    // Shells differ in what they take for options; what is left over is printed by one of them.
+    let options = arguments.first().and_then(Field::literal);
+    let option = matches!(options.as_deref(), Some("-n" | "-e" | "-ne" | "-en" | "-E"));
+    let mut words = arguments.iter().skip(usize::from(option));
+    let mut line = words.next().cloned().unwrap_or_default();
+    for word in words {
+        line.bits.push(Bit::Char(' '));
+        line.push(word);
+    }
+    let ends = !options.is_some_and(|option| option.starts_with('-') && option.contains('n'));
+    line.bits.extend(ends.then_some(Bit::Char('\n')));
+    // Shells differ also in whether they read escapes.
+    match line.literal().filter(|text| text.contains('\\')) {
+        Some(text) => {
+            line.bits.push(Bit::Char('\n'));
+            line.push(&Field::of(&unescaped(&text)));
+            line
+        }
+        None => line,
+    }
+}
+
+fn printf(arguments: &[Field]) -> Option<Field> {
+    let (format, values) = arguments.split_first()?;
+    if format.literal().as_deref() == Some("--") {
+        return printf(values);
+    }
+    let format = unescaped(&format.literal()?);
+    let mut line = Field::default();
+    let mut values = values.iter();
+    loop {
+        let before = values.len();
+        let mut rest = format.as_str();
+        while let Some((text, after)) = rest.split_once('%') {
+            line.push(&Field::of(text));
+            let width = after
+                .find(|c: char| !c.is_ascii_digit() && !matches!(c, '-' | '.' | ' ' | '0'))
+                .unwrap_or_default();
+            match after.get(width..).and_then(|after| after.chars().next()) {
+                Some('%') => line.bits.push(Bit::Char('%')),
+                Some('s' | 'q') => values.next().into_iter().for_each(|value| line.push(value)),
+                Some('b') => {
+                    let value =
+                        values.next().map(|value| value.literal().map(|text| Field::of(&unescaped(&text))));
+                    value
+                        .into_iter()
+                        .for_each(|value| line.push(&value.unwrap_or_else(|| Field::any("printf"))));
+                }
+                _ => {
+                    values.next();
+                    line.push(&Field::any("printf"));
+                }
+            }
+            rest = after.get(width + 1..).unwrap_or_default();
+        }
+        line.push(&Field::of(rest));
+        if values.len() == 0 || values.len() == before {
+            return Some(line);
+        }
+    }
+}
+
+/// A text with its escapes read, as `printf` and some `echo`s read them. A byte of zero becomes a new line: it separates, too.
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        let ahead = rest.as_str();
+        let number = |skip: usize, radix: u32, most: usize| {
+            let digits = ahead.get(skip..).unwrap_or_default();
+            let length = digits.chars().take(most).take_while(|c| c.is_digit(radix)).count();
+            let value = u32::from_str_radix(digits.get(..length).unwrap_or_default(), radix).ok()?;
+            Some((char::from_u32(value).filter(|c| *c != '\0').unwrap_or('\n'), skip + length))
+        };
+        let read = match ahead.chars().next() {
+            Some('x') => number(1, 16, 2),
+            Some('u') => number(1, 16, 4),
+            Some('U') => number(1, 16, 8),
+            Some('0') => number(0, 8, 4),
+            Some('1'..='7') => number(0, 8, 3),
+            Some('n' | 'r' | 'f' | 'v') => Some(('\n', 1)),
+            Some('t') => Some(('\t', 1)),
+            Some(c @ ('\\' | '\'' | '"')) => Some((c, 1)),
+            Some('c') => return out,
+            _ => None,
+        };
+        let (c, length) = read.unwrap_or(('\\', 0));
+        out.push(c);
+        rest = ahead.get(length..).unwrap_or_default().chars();
+    }
+    out
+}
