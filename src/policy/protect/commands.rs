@@ -2,11 +2,11 @@
 
 use super::files::How;
 use super::languages::{LANGUAGES, is_version};
-use super::printed::is_changed;
-use super::streams::Input;
+use super::printed::{is_edited, printf};
+use super::streams::{Input, Stream};
 use super::walk::{Setting, Walk};
 use super::{What, git, patch};
-use crate::policy::shell::{Bit, Field};
+use crate::policy::shell::{Bit, Field, Script};
 
 /// Programs that run shell text.
 const SHELLS: &[&str] = &[
@@ -40,7 +40,14 @@ impl Walk<'_> {
         let name = self.program_of(&path);
         let name = name.strip_suffix(".exe").unwrap_or(&name);
         self.shell_alias(name, arguments, setting);
-        self.printed = self.printed_by(name, arguments, setting);
+        let function = self.function(name, arguments, setting);
+        if let Input::Known(text) = &setting.input
+            && name == "exec"
+            && arguments.is_empty()
+        {
+            self.open(text);
+        }
+        self.printed = function.or_else(|| self.printed_by(name, arguments, setting));
         if self.builtin(name, arguments, setting) {
             return;
         }
@@ -107,7 +114,7 @@ impl Walk<'_> {
 
     /// A command whose name is not known. It may be git, a shell, or something that writes.
     fn unknown(&mut self, name: &Field, arguments: &[Field], setting: &Setting) {
-        if is_changed(name) {
+        if is_edited(name) {
             return self.some_text(name);
         }
         let words: Vec<String> = arguments.iter().filter_map(Field::literal).collect();
@@ -155,6 +162,33 @@ impl Walk<'_> {
         }
         self.text_here(&line, setting.sure);
         self.names.push((alias, text));
+    }
+
+    /// Runs the functions of a name, and tells what they print. One that calls itself does nothing new.
+    fn function(&mut self, name: &str, arguments: &[Field], setting: &Setting) -> Option<Field> {
+        let (called, others) =
+            std::mem::take(&mut self.functions).into_iter().partition(|(function, _)| function == name);
+        let called: Vec<(String, Script)> = called;
+        self.functions = others;
+        if called.is_empty() {
+            return None;
+        }
+        let kept = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"]
+            .map(|name| (name, self.variables.remove(name)));
+        self.streams.push(Stream::of(setting.input.clone()));
+        for (_, body) in &called {
+            self.positional(arguments);
+            self.script(body);
+        }
+        let printed = self.streams.pop().map(Stream::printed);
+        for (name, values) in kept {
+            match values {
+                Some(values) => self.variables.insert(name.to_owned(), values),
+                None => self.variables.remove(name),
+            };
+        }
+        self.functions.extend(called);
+        printed
     }
 
     /// What the shell itself does; false if `name` is none of it.
@@ -220,6 +254,14 @@ impl Walk<'_> {
                     self.forget(&name);
                     values.iter().for_each(|value| self.may_be(&name, value.clone()));
                 }
+            }
+            "printf" if arguments.first().is_some_and(|field| git::starts(field, "-v")) => {
+                let joined =
+                    arguments.first().map(|field| field.after(2)).filter(|name| !name.bits.is_empty());
+                let skip = if joined.is_some() { 1 } else { 2 };
+                let name = joined.or_else(|| arguments.get(1).cloned()).and_then(|name| name.literal());
+                let value = arguments.get(skip..).and_then(printf).map(|value| vec![value]);
+                name.iter().for_each(|name| self.assign(name, std::slice::from_ref(&value), setting.sure));
             }
             "mkdir" => {
                 let folders: Vec<_> = arguments.iter().filter_map(Field::literal).collect();
@@ -312,5 +354,8 @@ impl Walk<'_> {
 
 /// Whether a file that is to be run is standard input.
 fn is_input(file: &Field) -> bool {
-    matches!(file.literal().as_deref(), Some("/dev/stdin" | "-" | "/dev/fd/0" | "/proc/self/fd/0"))
+    file.literal().is_some_and(|path| {
+        path == "-"
+            || ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"].iter().any(|folder| path.starts_with(folder))
+    })
 }

@@ -2,6 +2,7 @@
 //! have. What a shell or another program runs from them is judged as if it stood in the command.
 
 use super::languages::{LANGUAGES, is_version};
+use super::streams::{Input, Stream};
 use super::walk::{MOST_VALUES, Walk};
 use crate::policy::shell::{Bit, Field, Script};
 use std::path::PathBuf;
@@ -67,9 +68,9 @@ impl Walk<'_> {
         for key in self.keys(file) {
             if let Some(at) = self.files.readers.iter().position(|(name, _)| *name == key) {
                 let (_, script) = self.files.readers.remove(at);
-                let input = text.clone();
+                let input = text.clone().map_or(Input::Unknown, Input::Known);
                 self.apart(|walk| {
-                    walk.streams.push(super::streams::Stream::of(input));
+                    walk.streams.push(Stream::of(input));
                     walk.script(&script);
                     walk.streams.pop();
                 });

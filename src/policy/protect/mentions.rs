@@ -126,7 +126,7 @@ impl Mentions {
                             Redirect::Write { target: word, .. } | Redirect::Read(word) => {
                                 self.holes(word, protects)
                             }
-                            Redirect::Here(_) | Redirect::Away => {}
+                            Redirect::Here(_) | Redirect::Away | Redirect::Copy => {}
                         }
                     }
                 }

@@ -56,7 +56,9 @@ static CHECKOUT: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     fs::set_permissions(root.join("ws/.git/hooks/pre-commit"), executable).unwrap();
     fs::write(root.join("ws/src/a.txt"), "a\n").unwrap();
     fs::write(root.join("ws/trust.txt"), "b\n").unwrap();
-    for (link, target) in [("ok.json", "biome.json"), ("hop", ".kontourai/flow-agents/s")] {
+    for (link, target) in
+        [("ok.json", "biome.json"), ("hop", ".kontourai/flow-agents/s"), ("gitlink", "/usr/bin/git")]
+    {
         symlink(target, root.join("ws").join(link)).unwrap();
     }
     run("git", &["config", "user.name", "t"], root);

@@ -24,9 +24,17 @@ const CODERS: &[&str] = &[
     "zcat", "bzcat", "xzcat", "zstdcat", "uudecode", "tr", "iconv", "rot13", "caesar",
 ];
 
-/// Whether a field is what a program made of a text.
+/// The same, where it is plain enough that it names no file which the text does not name.
+const EDITED: &str = "a text that a program edits";
+
+/// Whether a field is what a program made of a text, so that it may name anything.
 pub(super) fn is_changed(field: &Field) -> bool {
     field.is_any() && field.unknown.as_deref() == Some(CHANGED)
+}
+
+/// Whether a field is what a program made of a text, so that it may be any command.
+pub(super) fn is_edited(field: &Field) -> bool {
+    is_changed(field) || field.is_any() && field.unknown.as_deref() == Some(EDITED)
 }
 
 impl Walk<'_> {
@@ -68,10 +76,10 @@ impl Walk<'_> {
                 }
             }),
             "ls" | "dir" | "find" | "gfind" | "fd" | "fdfind" | "git" => self.files_printed(name, arguments),
-            _ if CODERS.contains(&name) && input.is_some_and(|input| input.literal().is_some()) => {
-                Some(changed())
-            }
-            _ => self.speaks(arguments, input).then(changed),
+            _ if input.is_some_and(is_changed) => Some(changed()),
+            _ if input.is_some_and(is_known) && CODERS.contains(&name) => Some(changed()),
+            _ if self.speaks(arguments, input) => Some(changed()),
+            _ => input.filter(|input| is_known(input) || is_edited(input)).map(|_| Field::any(EDITED)),
         }
     }
 
@@ -104,7 +112,10 @@ impl Walk<'_> {
 
     /// A program that prints what it reads, or a part of it.
     fn through(&mut self, arguments: &[Field], setting: &Setting) -> Option<Field> {
-        let files: Vec<_> = arguments.iter().filter(|field| !git::starts(field, "-")).cloned().collect();
+        let number =
+            |field: &Field| field.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_digit()));
+        let files = arguments.iter().filter(|field| !git::starts(field, "-") && !number(field));
+        let files: Vec<Field> = files.cloned().collect();
         if files.is_empty() {
             return setting.input.known().cloned();
         }
@@ -188,6 +199,12 @@ impl Walk<'_> {
     }
 }
 
+/// Whether there is a text, and all of it is known.
+fn is_known(field: &Field) -> bool {
+    let blank = |bit: &Bit| matches!(bit, Bit::Char(c) if c.is_whitespace());
+    !field.bits.contains(&Bit::Any) && !field.bits.iter().all(blank)
+}
+
 fn changed() -> Field {
     Field::any(CHANGED)
 }
@@ -245,7 +262,7 @@ fn echo(arguments: &[Field]) -> Field {
     }
 }
 
-fn printf(arguments: &[Field]) -> Option<Field> {
+pub(super) fn printf(arguments: &[Field]) -> Option<Field> {
     let (format, values) = arguments.split_first()?;
     if format.literal().as_deref() == Some("--") {
         return printf(values);

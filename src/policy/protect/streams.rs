@@ -33,8 +33,13 @@ pub(super) struct Target {
 
 impl Stream {
     /// A stream of which this can be read.
-    pub(super) fn of(input: Option<Field>) -> Self {
-        Self { input: input.map_or(Input::Unknown, Input::Known), printed: Field::default() }
+    pub(super) fn of(input: Input) -> Self {
+        Self { input, printed: Field::default() }
+    }
+
+    /// What was printed to it.
+    pub(super) fn printed(self) -> Field {
+        self.printed
     }
 }
 
@@ -77,6 +82,11 @@ impl Walk<'_> {
     /// What a command reads that has no input of its own.
     pub(super) fn inherited(&mut self) -> Input {
         let input = self.streams.last().map(|stream| stream.input.clone()).unwrap_or_default();
+        // A command may name a descriptor that the text has opened.
+        let input = match (input, &self.opened) {
+            (Input::Nothing, Some(opened)) => Input::Known(opened.clone()),
+            (input, _) => input,
+        };
         self.spend(input.known().map_or(0, |field| field.bits.len()));
         input
     }
@@ -110,11 +120,19 @@ impl Walk<'_> {
                     let body = script.bodies.get(*body);
                     body.and_then(|word| expand(word, self, true).concat().into_iter().next())
                 }
+                Redirect::Copy => self.opened.clone(),
                 Redirect::Write { .. } | Redirect::Away => continue,
             };
             input = Some(text.map_or(Input::Unknown, Input::Known));
         }
         input
+    }
+
+    /// `exec` opens a descriptor: what comes later may read it.
+    pub(super) fn open(&mut self, text: &Field) {
+        let opened = self.opened.get_or_insert_default();
+        opened.push(text);
+        opened.bits.push(Bit::Char('\n'));
     }
 
     /// The files that redirects write, which are judged.

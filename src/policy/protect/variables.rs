@@ -80,7 +80,7 @@ fn join(old: &[Field], new: &[Field], list: bool) -> Value {
 impl Values for Walk<'_> {
     fn parameter(&mut self, name: &str) -> Vec<Value> {
         if let Some(values) = self.variables.get(name).filter(|values| !values.is_empty()) {
-            let other = self.functions
+            let other = !self.functions.is_empty()
                 && (name == "@" || name == "*" || name.starts_with(|c: char| c.is_ascii_digit()));
             return values.iter().cloned().chain(other.then_some(None)).collect();
         }

@@ -52,6 +52,8 @@ pub(super) struct Walk<'a> {
     pub(super) printed: Option<Field>,
     /// What the compound commands that are open read, and what they have printed so far.
     pub(super) streams: Vec<Stream>,
+    /// What the descriptors hold that the text has opened.
+    pub(super) opened: Option<Field>,
     /// Files whose text is known.
     pub(super) files: Files,
     /// Aliases of the shell.
@@ -64,8 +66,8 @@ pub(super) struct Walk<'a> {
     pub(super) nested: usize,
     /// Whether the text that is walked through runs exactly once, in this shell.
     pub(super) certain: bool,
-    /// Whether a function is defined, in which the positional parameters are others.
-    pub(super) functions: bool,
+    /// The functions that are defined, in which the positional parameters are others.
+    pub(super) functions: Vec<(String, Script)>,
 }
 
 /// How one command runs.
@@ -98,6 +100,7 @@ impl<'a> Walk<'a> {
             texts: Vec::new(),
             printed: None,
             streams: Vec::new(),
+            opened: None,
             files: Files::default(),
             names: Vec::new(),
             variables: HashMap::new(),
@@ -107,7 +110,7 @@ impl<'a> Walk<'a> {
             work: 0,
             nested: 0,
             certain: true,
-            functions: false,
+            functions: Vec::new(),
         }
     }
 
@@ -204,7 +207,7 @@ impl<'a> Walk<'a> {
             return self.text(&text);
         }
         self.mentioned(field, "running");
-        if printed::is_changed(field) {
+        if printed::is_edited(field) {
             self.find(What::Veiled, "running", field.shown(), None);
         }
     }
@@ -253,7 +256,10 @@ impl<'a> Walk<'a> {
         if script.deep {
             self.find(What::Deep, "", String::new(), None);
         }
-        self.functions |= script.functions;
+        for function in &script.functions {
+            self.spend(script.steps.len());
+            self.functions.push((function.name.to_lowercase(), script.body(function)));
+        }
         let mut scopes = Vec::new();
         let mut groups = script.groups.iter().filter(|group| group.start < group.end).peekable();
         let mut open: Vec<&Group> = Vec::new();

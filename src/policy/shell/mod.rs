@@ -34,8 +34,8 @@ pub struct Script {
     pub groups: Vec<Group>,
     /// Whether something was nested so deeply that it was not read.
     pub deep: bool,
-    /// Whether it defines a function, in which the positional parameters are others.
-    pub functions: bool,
+    /// The functions that it defines, in which the positional parameters are others.
+    pub functions: Vec<Function>,
 }
 
 impl Script {
@@ -43,6 +43,23 @@ impl Script {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         parse::script(text, 0)
+    }
+
+    /// What a function of it does.
+    #[must_use]
+    pub fn body(&self, function: &Function) -> Self {
+        let within = |group: &&Group| group.start >= function.start && group.end <= function.end;
+        let shifted = |group: &Group| Group {
+            start: group.start - function.start,
+            end: group.end - function.start,
+            ..*group
+        };
+        Self {
+            steps: self.steps.get(function.start..function.end).unwrap_or_default().to_vec(),
+            bodies: self.bodies.clone(),
+            groups: self.groups.iter().filter(within).map(shifted).collect(),
+            ..Self::default()
+        }
     }
 }
 
@@ -59,6 +76,17 @@ pub enum Step {
     Open,
     /// The innermost subshell ends.
     Close,
+}
+
+/// A function: its name, and its steps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Function {
+    /// By which it is called.
+    pub name: String,
+    /// Its first step.
+    pub start: usize,
+    /// The step after its last one.
+    pub end: usize,
 }
 
 /// A compound command: `{ … }`, `( … )`, a loop, `if`, `case`.
@@ -122,6 +150,8 @@ pub enum Redirect {
     },
     /// Standard output goes to another descriptor.
     Away,
+    /// Input comes from another descriptor.
+    Copy,
     /// A file is opened for reading.
     Read(Word),
     /// A here-document, by its index in [`Script::bodies`].

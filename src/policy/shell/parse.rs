@@ -2,7 +2,7 @@
 
 use super::redirect::{Pending, is_descriptor};
 use super::word::{Reader, hole};
-use super::{Assign, Cell, Command, Fill, Group, Join, Redirect, Script, Step, Word};
+use super::{Assign, Cell, Command, Fill, Function, Group, Join, Redirect, Script, Step, Word};
 
 /// Scripts within scripts; beyond it, what is nested is not read ([`Script::deep`]).
 pub(super) const DEEPEST: usize = 24;
@@ -25,6 +25,8 @@ struct Block {
     start: usize,
     /// How it is joined to what comes before it.
     before: Join,
+    /// The function whose body it is.
+    function: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -47,12 +49,14 @@ pub(super) struct Frame {
     /// Whether the commands so far are joined by `&&` to one that is sure to run.
     chain: bool,
     function: bool,
+    /// A function whose body comes next.
+    defined: Option<String>,
 }
 
 impl Frame {
     fn open(&mut self, kind: Kind) {
         let (start, before) = self.here();
-        self.blocks.push(Block { kind, start, before });
+        self.blocks.push(Block { kind, start, before, function: self.defined.take() });
     }
 
     /// The next step, and how it is joined: what is fed here is fed to the compound command that begins.
@@ -65,6 +69,9 @@ impl Frame {
         let block = self.blocks.drain(at..).next()?;
         self.before = block.before;
         let end = self.script.steps.len();
+        if let Some(name) = block.function {
+            self.script.functions.push(Function { name, start: block.start, end });
+        }
         Some(Group { start: block.start, end, fed: block.before == Join::Pipe, ..Group::default() })
     }
 
@@ -138,7 +145,6 @@ impl Reader<'_> {
         }
         frame.script.groups.sort_by_key(|group| (group.start, std::cmp::Reverse(group.end)));
         frame.script.deep |= self.deep;
-        frame.script.functions = frame.function;
         frame.script
     }
 
@@ -202,6 +208,7 @@ impl Reader<'_> {
                     if command.words.len() != 1 || !self.parentheses() {
                         break Join::Next;
                     }
+                    frame.defined = command.words.first().and_then(Word::literal);
                     command = Command::default();
                     frame.function = true;
                 }
@@ -321,7 +328,7 @@ impl Reader<'_> {
             "if" | "{" => frame.open(Kind::Plain),
             "do" => {
                 let (start, before) = frame.loops.pop().unwrap_or_else(|| frame.here());
-                frame.blocks.push(Block { kind: Kind::Plain, start, before });
+                frame.blocks.push(Block { kind: Kind::Plain, start, before, function: frame.defined.take() });
             }
             "fi" | "done" | "}" | "esac" => {
                 if frame.blocks.last().is_some_and(|block| block.kind != Kind::Paren) {
@@ -330,7 +337,7 @@ impl Reader<'_> {
             }
             "function" => {
                 self.blanks();
-                self.word();
+                frame.defined = self.word().literal();
                 self.blanks();
                 if self.peek() == Some('(') {
                     self.parentheses();

@@ -34,7 +34,9 @@ impl Reader<'_> {
             return;
         }
         if input && self.eat('&') {
-            self.target();
+            if self.target().bare().as_deref() != Some("-") {
+                command.redirects.push(Redirect::Copy);
+            }
             return;
         }
         let writes = !input || self.eat('>');

@@ -57,6 +57,7 @@ fn shown(script: &Script) -> Vec<String> {
                         format!(" {fd}>{more}{}", fields(std::slice::from_ref(target)))
                     }
                     Redirect::Away => " >&".to_owned(),
+                    Redirect::Copy => " <&".to_owned(),
                     Redirect::Read(word) => format!(" <{}", fields(std::slice::from_ref(word))),
                     Redirect::Text(word) => format!(" <<<{}", fields(std::slice::from_ref(word))),
                     Redirect::Here(body) => format!(" <<{}", fields(&script.bodies[*body..=*body])),
@@ -133,7 +134,7 @@ fn reserved_words_do_not_hide_what_follows_them() {
 #[test]
 fn redirects_are_told_from_words() {
     is("a>b 2>c >>d >|e &>f &>>g <h <>i", &["<a> ><b> 2><c> >><d> ><e> ><f> >><g> <<h> ><i>"]);
-    is("a 2>&1 >&2 >&- <&3 >&f {n}>g 2 >h", &["<a><2> >& >& ><f> 2><g> ><h>"]);
+    is("a 2>&1 >&2 >&- <&3 >&f {n}>g 2 >h", &["<a><2> >& >& <& ><f> 2><g> ><h>"]);
     is("> a; <b", &[" ><a>", " <<b>"]);
     is("a \">\" '>' \\> b", &["<a><>><>><>><b>"]);
     is("a <<<'b c' d", &["<a><d> <<<<b c>"]);
