@@ -130,13 +130,8 @@ impl Walk<'_> {
                 _ => self.mentioned(value, "an alias for"),
             }
         } else if git::is_command(&key) {
-            self.git_command_text(value);
+            self.run_setting(&key, value);
         }
-    }
-
-    /// A setting's value that git runs; `!` says only that it is a command.
-    fn git_command_text(&mut self, value: &Field) {
-        self.field_text(&if git::starts(value, "!") { value.after(1) } else { value.clone() });
     }
 
     /// Variables that git reads, and those of tools that manage hooks.
@@ -328,7 +323,7 @@ impl Walk<'_> {
                 self.aliases.push((name.trim_start_matches("alias.").to_owned(), text));
             }
             Some(text) if key.literal().is_some_and(|key| git::is_command(&key)) => {
-                self.git_command_text(&Field::of(&text))
+                self.run_setting(&key.shown(), &Field::of(&text))
             }
             _ => {}
         }

@@ -6,7 +6,7 @@
 use super::mentions::Mentions;
 use super::walk::{MOST_VALUES, Setting, Walk};
 use super::{git, git_call};
-use crate::policy::shell::{Bit, Field};
+use crate::policy::shell::{Bit, Escapes, Field, unescape};
 
 /// What is not known of a field that a program made of a text.
 const CHANGED: &str = "a text that a program changes";
@@ -255,7 +255,7 @@ fn echo(arguments: &[Field]) -> Field {
     match line.literal().filter(|text| text.contains('\\')) {
         Some(text) => {
             line.bits.push(Bit::Char('\n'));
-            line.push(&Field::of(&unescaped(&text)));
+            line.push(&Field::of(&unescape(&text, Escapes::Printed)));
             line
         }
         None => line,
@@ -267,7 +267,7 @@ pub(super) fn printf(arguments: &[Field]) -> Option<Field> {
     if format.literal().as_deref() == Some("--") {
         return printf(values);
     }
-    let format = unescaped(&format.literal()?);
+    let format = unescape(&format.literal()?, Escapes::Printed);
     let mut line = Field::default();
     let mut values = values.iter();
     loop {
@@ -282,8 +282,9 @@ pub(super) fn printf(arguments: &[Field]) -> Option<Field> {
                 Some('%') => line.bits.push(Bit::Char('%')),
                 Some('s' | 'q') => values.next().into_iter().for_each(|value| line.push(value)),
                 Some('b') => {
-                    let value =
-                        values.next().map(|value| value.literal().map(|text| Field::of(&unescaped(&text))));
+                    let value = values.next().map(|value| {
+                        value.literal().map(|text| Field::of(&unescape(&text, Escapes::Printed)))
+                    });
                     value
                         .into_iter()
                         .for_each(|value| line.push(&value.unwrap_or_else(|| Field::any("printf"))));
@@ -300,39 +301,4 @@ pub(super) fn printf(arguments: &[Field]) -> Option<Field> {
             return Some(line);
         }
     }
-}
-
-/// A text with its escapes read, as `printf` and some `echo`s read them. A byte of zero becomes a new line: it separates, too.
-fn unescaped(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        let ahead = rest.as_str();
-        let number = |skip: usize, radix: u32, most: usize| {
-            let digits = ahead.get(skip..).unwrap_or_default();
-            let length = digits.chars().take(most).take_while(|c| c.is_digit(radix)).count();
-            let value = u32::from_str_radix(digits.get(..length).unwrap_or_default(), radix).ok()?;
-            Some((char::from_u32(value).filter(|c| *c != '\0').unwrap_or('\n'), skip + length))
-        };
-        let read = match ahead.chars().next() {
-            Some('x') => number(1, 16, 2),
-            Some('u') => number(1, 16, 4),
-            Some('U') => number(1, 16, 8),
-            Some('0') => number(0, 8, 4),
-            Some('1'..='7') => number(0, 8, 3),
-            Some('n' | 'r' | 'f' | 'v') => Some(('\n', 1)),
-            Some('t') => Some(('\t', 1)),
-            Some(c @ ('\\' | '\'' | '"')) => Some((c, 1)),
-            Some('c') => return out,
-            _ => None,
-        };
-        let (c, length) = read.unwrap_or(('\\', 0));
-        out.push(c);
-        rest = ahead.get(length..).unwrap_or_default().chars();
-    }
-    out
 }

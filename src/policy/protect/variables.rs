@@ -1,8 +1,9 @@
 //! The variables of a walk: what they may hold, and those that programs take commands from.
 
-use super::What;
 use super::files::How;
+use super::mentions::Mentions;
 use super::walk::{DEEPEST, MOST_VALUES, Walk};
+use super::{What, git};
 use crate::policy::shell::{Assign, Bit, Field, LONGEST, Script, Value, Values, expand, size};
 
 impl Walk<'_> {
@@ -60,9 +61,19 @@ impl Walk<'_> {
     pub(super) fn heeded(&mut self, name: &str, value: &Field) {
         let Some(heeds) = self.rules.section("heeds") else { return };
         if heeds.has("commands", name) && !value.is_any() {
-            self.field_text(value);
+            self.run_setting(name, value);
         } else if heeds.has("files", name) {
             self.run_file(value, How::Program("sh"), &[]);
+        }
+    }
+
+    /// A program runs what a variable or a setting says; for git `!` tells only that it is a command.
+    pub(super) fn run_setting(&mut self, name: &str, value: &Field) {
+        self.field_text(&if git::starts(value, "!") { value.after(1) } else { value.clone() });
+        // An editor may write commands that git runs then.
+        let mentions = Mentions::spoken(&value.shown(), self.guard);
+        if let Some(option) = mentions.long.or(mentions.short) {
+            self.find(What::Hooks, &option, format!("{name}={}", value.shown()), None);
         }
     }
 }

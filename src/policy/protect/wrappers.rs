@@ -63,6 +63,10 @@ impl Walk<'_> {
             }
             return self.within(folder.as_ref(), |walk| walk.command(&list, &setting));
         }
+        // Without a command, many start a shell.
+        if let Some(input) = setting.input.known().filter(|_| !wrapper.flag("feeds")) {
+            self.field_text(input);
+        }
     }
 
     /// The arguments that `xargs` adds.

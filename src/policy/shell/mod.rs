@@ -10,12 +10,15 @@
 //!    text; whether one runs, and how often, is not decided. [`Command::sure`] marks those that run exactly once.
 //! 3. A [`Field`] of an expansion may hold what only a run would tell. It says so ([`Bit::Any`]), and never guesses.
 
+mod compound;
+mod escape;
 mod expand;
 mod field;
 mod parse;
 mod redirect;
 mod word;
 
+pub use escape::{Escapes, unescape};
 pub(in crate::policy) use expand::{LONGEST, size};
 pub use expand::{Value, Values, expand, split};
 pub use field::{Bit, Field};

@@ -1,6 +1,7 @@
 //! Redirects and here-documents.
 
-use super::parse::{Frame, is_name};
+use super::compound::Frame;
+use super::parse::is_name;
 use super::word::Reader;
 use super::{Cell, Command, Redirect, Word};
 

@@ -1,5 +1,6 @@
 //! Words: quotes, escapes, parameters, substitutions.
 
+use super::escape::{Escapes, unescape};
 use super::parse::{DEEPEST, script};
 use super::{Cell, Fill, Hole, Script, Word};
 
@@ -345,45 +346,12 @@ impl<'a> Reader<'a> {
 
     /// `$'…'`, after its quote.
     fn ansi(&mut self, word: &mut Word) {
-        let mut ended = false;
+        let mut text = String::new();
         while let Some(c) = self.bump().filter(|c| *c != '\'') {
-            let c = if c == '\\' { self.ansi_escape() } else { Some(c) };
-            // Strings of a shell end at NUL.
-            ended |= c == Some('\0');
-            word.cells.extend(c.filter(|_| !ended).map(Cell::Quoted));
+            text.push(c);
+            text.extend(if c == '\\' { self.bump() } else { None });
         }
-    }
-
-    fn ansi_escape(&mut self) -> Option<char> {
-        Some(match self.bump()? {
-            'n' => '\n',
-            't' => '\t',
-            'r' => '\r',
-            'a' => '\u{7}',
-            'b' => '\u{8}',
-            'e' | 'E' => '\u{1b}',
-            'f' => '\u{c}',
-            'v' => '\u{b}',
-            'x' => return self.digits(16, 2),
-            'u' => return self.digits(16, 4),
-            'U' => return self.digits(16, 8),
-            'c' => char::from_u32(u32::from(self.bump()?) & 0x1f)?,
-            '0'..='7' => {
-                self.at -= 1;
-                return self.digits(8, 3);
-            }
-            other => other,
-        })
-    }
-
-    fn digits(&mut self, radix: u32, most: usize) -> Option<char> {
-        let mut value = 0;
-        for _ in 0..most {
-            let Some(digit) = self.peek().and_then(|c| c.to_digit(radix)) else { break };
-            self.bump();
-            value = value * radix + digit;
-        }
-        char::from_u32(value)
+        word.cells.extend(unescape(&text, Escapes::Quoted).chars().map(Cell::Quoted));
     }
 }
 
