@@ -123,6 +123,60 @@ fn compound_commands_give_the_commands_in_them() {
 }
 
 #[test]
+fn compound_commands_share_what_they_read_and_write() {
+    let groups = |text: &str| {
+        let script = Script::parse(text);
+        let shown = |group: &super::Group| {
+            let flags = [(group.fed, 'f'), (group.redirected, 'r'), (group.piped, 'p')];
+            let flags: String = flags.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).collect();
+            format!("{}..{} {flags}", group.start, group.end)
+        };
+        script.groups.iter().map(shown).collect::<Vec<_>>()
+    };
+    assert_eq!(groups("{ a; b; } | c"), ["0..2 p"]);
+    assert_eq!(groups("(a; b) > f"), ["0..4 r"]);
+    assert_eq!(groups("x | while a; do b; done < f"), ["1..3 fr"]);
+    assert_eq!(groups("if a; then { b; } | c; fi; d"), ["0..3 ", "1..2 p"]);
+    assert_eq!(groups("case x in a) b;; esac > f"), ["1..2 r"]);
+    assert_eq!(groups("for i in x; do a; done | b"), ["0..2 p"]);
+    let before = |text: &str| {
+        let script = Script::parse(text);
+        let commands = script.steps.iter().filter_map(|step| match step {
+            Step::Run(command) => Some((command.fed, command.sure)),
+            _ => None,
+        });
+        commands.collect::<Vec<_>>()
+    };
+    assert_eq!(before("(a) | b"), [(false, false), (true, false)]);
+    assert_eq!(before("(a) && b; c"), [(false, false), (false, false), (false, true)]);
+}
+
+#[test]
+fn functions_are_told_with_their_steps() {
+    let script = Script::parse("a; f() { b; { c; } > d; }; function g { e; }\nh () ( i )");
+    let functions: Vec<_> =
+        script.functions.iter().map(|function| (function.name.as_str(), shown(&script.body(function)))).collect();
+    let expected =
+        [("f", vec!["<b>", "<c>", " ><d>"]), ("g", vec!["<e>"]), ("h", vec!["(", "<i>", ")"])];
+    assert_eq!(functions, expected.map(|(name, lines)| (name, lines.into_iter().map(str::to_owned).collect())));
+    assert_eq!(script.body(&script.functions[0]).groups.len(), 2);
+}
+
+#[test]
+fn escapes_are_read_as_those_read_them_who_print() {
+    use super::{Escapes::Printed, unescape};
+    for (text, expected) in [
+        (r"a\x67it\tb", "agit\tb"),
+        (r"\147\0147\u0067", "ggg"),
+        (r"a\0b\cz", "a\nb"),
+        (r"\q\", r"\q\"),
+        (r"\xzz", r"\xzz"),
+    ] {
+        assert_eq!(unescape(text, Printed), expected, "{text}");
+    }
+}
+
+#[test]
 fn reserved_words_do_not_hide_what_follows_them() {
     is("if case a in b) c;; esac; then d; fi", &["look<a>", "<c>", "<d>"]);
     is("a) b", &["<a>", "<b>"]);

@@ -210,6 +210,12 @@ fn what_the_index_has_is_tracked_in_every_version_of_its_form() {
             let tracked = git(repository, &["ls-files", "--error-unmatch", name]).is_some() && name != "a";
             assert_eq!(ours.tracks(&repository.join(name)), Some(tracked), "{name} in version {version}");
         }
+        let (changed, same) = (repository.join("a/two"), repository.join("z"));
+        assert_eq!(ours.has_unchanged(&changed), Some(true), "in version {version}");
+        fs::write(&changed, "changed").unwrap();
+        assert_eq!(ours.has_unchanged(&changed), Some(false), "in version {version}");
+        assert_eq!(ours.has_unchanged(&same), Some(true), "in version {version}");
+        assert_eq!(ours.has_unchanged(&repository.join("stray")), Some(false));
     }
     run(&main, &["update-index", "--split-index"]);
     assert_eq!(Repository::discover(&main).unwrap().tracks(&main.join("z")), None);
