@@ -161,7 +161,10 @@ mod tests {
         ("program", &["names", "operands", "values", "outputs", "folders", "only"]),
         (
             "wrapper",
-            &["names", "values", "skip", "assigns", "texts", "outputs", "folder", "stops", "feeds", "words"],
+            &[
+                "names", "values", "skip", "assigns", "texts", "outputs", "folder", "stops", "feeds",
+                "words", "marks", "inputs",
+            ],
         ),
     ];
 
@@ -189,7 +192,7 @@ mod tests {
         names.sort_unstable();
         assert_eq!(
             names,
-            ["heeds", "program", "protect", "scripts", "skips", "tools", "uninstalls", "wrapper"]
+            ["heeds", "program", "protect", "scripts", "skips", "talkers", "tools", "uninstalls", "wrapper"]
         );
         for (name, value) in &table {
             let ours: Vec<Entry<'_>> = Rules::shipped().entries(name).collect();

@@ -9,7 +9,7 @@ use super::{What, git, patch};
 use crate::policy::shell::{Bit, Field, Script};
 
 /// Programs that run shell text.
-const SHELLS: &[&str] = &[
+pub(super) const SHELLS: &[&str] = &[
     "sh",
     "bash",
     "dash",
@@ -53,6 +53,13 @@ impl Walk<'_> {
         }
         if path.contains('/') {
             self.run_file(&Field::of(&path), How::Itself, arguments);
+        } else {
+            self.run_named(name, arguments);
+        }
+        match name {
+            "make" | "gmake" => self.make(arguments, setting),
+            "npm" | "pnpm" | "yarn" | "bun" => self.npm(arguments),
+            _ => {}
         }
         if let Some(command) = name.strip_prefix("git-").filter(|command| git::is_known(command)) {
             let all: Vec<Field> =
@@ -77,6 +84,9 @@ impl Walk<'_> {
         }
         if let Some(wrapper) = self.rules.named("wrapper", name) {
             self.wrapper(wrapper, arguments, setting);
+            if arguments.iter().any(|field| field.literal().is_some_and(|word| wrapper.has("stops", &word))) {
+                return;
+            }
         }
         if let Some((language, short, long)) =
             LANGUAGES.iter().find(|(language, ..)| is_version(name, language))
@@ -107,8 +117,10 @@ impl Walk<'_> {
             "curl" | "wget" => self.download(name, arguments),
             _ => {}
         }
-        if let Some(program) = self.rules.named("program", name) {
-            self.program(program, name, arguments);
+        match self.rules.named("program", name) {
+            Some(program) => self.program(program, name, arguments),
+            None if self.nested == 1 => self.embedded(name, arguments, setting),
+            None => {}
         }
     }
 
@@ -280,6 +292,7 @@ impl Walk<'_> {
     fn shell(&mut self, arguments: &[Field], setting: &Setting) {
         let mut rest = arguments.iter();
         let mut text = false;
+        let mut input = false;
         let mut operands = Vec::new();
         while let Some(argument) = rest.next() {
             let word = argument.literal().unwrap_or_default();
@@ -299,6 +312,7 @@ impl Walk<'_> {
                 Some(long) if long.starts_with('-') => {}
                 Some(short) if !short.is_empty() => {
                     text |= short.contains('c');
+                    input |= short.contains('s');
                     if short.ends_with(['o', 'O']) {
                         rest.next();
                     }
@@ -310,12 +324,15 @@ impl Walk<'_> {
             }
         }
         let given = if text { operands.first().copied() } else { None };
-        let takes_input = operands.first().is_none_or(|file| is_input(file));
-        let parameters: Vec<Field> =
-            operands.iter().skip(if text { 2 } else { 1 }).map(|field| (*field).clone()).collect();
+        let takes_input = input || operands.first().is_none_or(|file| is_input(file));
+        let skip = if text { 2 } else { usize::from(!input) };
+        let parameters: Vec<Field> = operands.iter().skip(skip).map(|field| (*field).clone()).collect();
         let variables = setting.variables.clone();
         self.apart(|walk| {
-            variables.into_iter().for_each(|(name, value)| walk.export(&name, value));
+            for (name, value) in variables {
+                walk.assign(&name, std::slice::from_ref(&value), false);
+                walk.export(&name, value);
+            }
             walk.positional(&parameters);
             match (given, operands.first(), &setting.input) {
                 (Some(text), ..) => walk.field_text(text),

@@ -135,9 +135,33 @@ impl Walk<'_> {
         }
         if file.is_any() {
             self.mentioned(file, "running");
+            // It may be any that the text writes.
+            let texts: Vec<Field> = self.files.texts.iter().filter_map(|(_, text)| text.clone()).collect();
+            texts.iter().take(MOST_VALUES).for_each(|text| self.run_content(text, how, parameters));
         }
     }
 
+    /// The texts of a file of commands.
+    pub(super) fn scripts_of(&mut self, file: &Field) -> Vec<Field> {
+        let mut texts = Vec::new();
+        for key in self.keys(file) {
+            texts.extend(self.files.texts_at(&key).flatten().cloned());
+            if texts.is_empty() {
+                texts.extend(self.place.script(&key).map(|text| Field::of(&text)));
+            }
+        }
+        texts
+    }
+
+    /// A command that is found by its name alone may be a file that the text writes.
+    pub(super) fn run_named(&mut self, name: &str, parameters: &[Field]) {
+        let named = |key: &PathBuf| key.file_name().is_some_and(|file| file.eq_ignore_ascii_case(name));
+        let files = self.files.texts.iter().map(|(key, _)| key).filter(|key| named(key));
+        let files: Vec<Field> = files.map(|key| Field::of(&key.to_string_lossy())).collect();
+        files.iter().for_each(|file| self.run_file(file, How::Itself, parameters));
+    }
+
+    /// Runs a text: by the program that runs the file, or that its first line names, else by a shell.
     fn run_content(&mut self, text: &Field, how: How<'_>, parameters: &[Field]) {
         let known = |bit: &Bit| match bit {
             Bit::Char(c) if *c != '\n' => Some(*c),

@@ -10,18 +10,22 @@
 
 mod code;
 mod commands;
+mod embedded;
+mod feeds;
 mod files;
 mod folders;
 mod git;
 mod git_call;
 mod guard;
 mod languages;
+mod listings;
 mod mentions;
 mod patch;
 mod place;
 mod printed;
 mod reach;
 mod streams;
+mod tasks;
 mod variables;
 mod walk;
 mod wrappers;

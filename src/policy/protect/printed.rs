@@ -3,9 +3,10 @@
 //! `None`: it is not known. Of lists of files only the protected ones are kept, and that there may be others. What a program
 //! makes of a text that is known, or that speaks of what is protected, is *changed*: nobody may run it, or write to it.
 
+use super::git;
+use super::listings::grep;
 use super::mentions::Mentions;
 use super::walk::{MOST_VALUES, Setting, Walk};
-use super::{git, git_call};
 use crate::policy::shell::{Bit, Escapes, Field, unescape};
 
 /// What is not known of a field that a program made of a text.
@@ -68,6 +69,7 @@ impl Walk<'_> {
                 text
             }
             "grep" | "egrep" | "fgrep" | "rg" if input.is_some() => input.map(|input| grep(arguments, input)),
+            "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" => self.files_with(arguments),
             "rev" if input.is_some() => input.map(|input| {
                 let turned = |line: Field| line.bits.into_iter().rev().chain([Bit::Char('\n')]);
                 Field {
@@ -75,7 +77,8 @@ impl Walk<'_> {
                     unknown: input.unknown.clone(),
                 }
             }),
-            "ls" | "dir" | "find" | "gfind" | "fd" | "fdfind" | "git" => self.files_printed(name, arguments),
+            "ls" | "dir" | "find" | "gfind" | "fd" | "fdfind" | "git" | "tree" | "du" | "compgen"
+            | "locate" => self.files_printed(name, arguments),
             _ if input.is_some_and(is_changed) => Some(changed()),
             _ if input.is_some_and(is_known) && CODERS.contains(&name) => Some(changed()),
             _ if self.speaks(arguments, input) => Some(changed()),
@@ -112,8 +115,9 @@ impl Walk<'_> {
 
     /// A program that prints what it reads, or a part of it.
     fn through(&mut self, arguments: &[Field], setting: &Setting) -> Option<Field> {
-        let number =
-            |field: &Field| field.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_digit()));
+        let number = |field: &Field| {
+            field.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_digit() || c == '+'))
+        };
         let files = arguments.iter().filter(|field| !git::starts(field, "-") && !number(field));
         let files: Vec<Field> = files.cloned().collect();
         if files.is_empty() {
@@ -133,70 +137,6 @@ impl Walk<'_> {
         let folder = self.place.temporary.first().filter(|_| arguments.iter().all(plain))?;
         Some(Field::of(&folder.join("tmp.XXXXXXXXXX").to_string_lossy()))
     }
-
-    /// A list of files: the protected ones, and others.
-    fn files_printed(&mut self, name: &str, arguments: &[Field]) -> Option<Field> {
-        let mut operands: Vec<&Field> = arguments.iter().filter(|field| !git::starts(field, "-")).collect();
-        let here = Field::of(".");
-        let bases: Vec<_> = self.cwd.iter().flatten().collect();
-        let is_file = |field: &&Field| {
-            let path = field.literal();
-            path.is_some_and(|path| bases.iter().all(|base| self.place.is_file(&base.join(&path))))
-        };
-        let plain = !operands.is_empty() && operands.iter().all(is_file);
-        let hits: Vec<Field> = match name {
-            "git" => {
-                let listing = |field: &&Field| field.literal().as_deref() == Some("ls-files");
-                let at = operands.iter().position(listing)?;
-                let names: Vec<Field> =
-                    operands.iter().skip(at + 1).map(|field| git_call::globs(field)).collect();
-                self.protected_below(&[&here], &names)
-            }
-            "ls" | "dir" => {
-                if operands.is_empty() {
-                    operands.push(&here);
-                }
-                operands.into_iter().flat_map(|operand| self.listed(operand)).collect()
-            }
-            "fd" | "fdfind" => {
-                let pattern = operands.first().and_then(|field| field.literal()).unwrap_or_default();
-                let starts = operands.get(1..).unwrap_or_default();
-                let hits = self.protected_below(starts, &[]);
-                let plain = pattern.chars().all(|c| c.is_alphanumeric() || c == '.' || c == '-');
-                hits.into_iter().filter(|hit| !plain || hit.shown().contains(&pattern)).collect()
-            }
-            _ => self.found_by(arguments),
-        };
-        let mut list = Field::default();
-        for hit in hits {
-            list.push(&hit);
-            list.bits.push(Bit::Char('\n'));
-        }
-        if !(matches!(name, "ls" | "dir") && plain) {
-            list.push(&Field::any(&format!("what {name} lists")));
-            list.bits.push(Bit::Char('\n'));
-        }
-        Some(list)
-    }
-
-    /// The protected files that `ls` prints of an operand.
-    fn listed(&mut self, operand: &Field) -> Vec<Field> {
-        let mut names = Vec::new();
-        for base in self.cwd.clone().into_iter().flatten() {
-            for path in self.globbed(operand, &base) {
-                let (within, printed) = match self.place.is_folder(&path) {
-                    true => (path.clone(), self.place.listed(&path)),
-                    false => (
-                        base.clone(),
-                        vec![path.strip_prefix(&base).unwrap_or(&path).to_string_lossy().into_owned()],
-                    ),
-                };
-                let protected = printed.into_iter().filter(|name| self.protected(name, &within).is_some());
-                names.extend(protected.map(|name| Field::of(&name)).take(8));
-            }
-        }
-        names
-    }
 }
 
 /// Whether there is a text, and all of it is known.
@@ -207,36 +147,6 @@ fn is_known(field: &Field) -> bool {
 
 fn changed() -> Field {
     Field::any(CHANGED)
-}
-
-/// The lines that `grep` may leave of a text: where its pattern is plain, those that have it, or have it not.
-fn grep(arguments: &[Field], input: &Field) -> Field {
-    let words: Vec<String> = arguments.iter().filter_map(Field::literal).collect();
-    let short =
-        |c| words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(c));
-    let patterns: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
-    let [pattern] = patterns.as_slice() else { return input.clone() };
-    let plain = pattern.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | ' '));
-    let (inverted, fold) = (short('v'), short('i'));
-    if !plain
-        || words.len() < arguments.len()
-        || words.iter().any(|word| word.starts_with("--"))
-        || short('o')
-    {
-        return input.clone();
-    }
-    let has = |line: &Field| {
-        let (text, pattern) = (line.shown(), pattern.as_str());
-        if fold { text.to_lowercase().contains(&pattern.to_lowercase()) } else { text.contains(pattern) }
-    };
-    let mut left = Field { bits: Vec::new(), unknown: input.unknown.clone() };
-    for line in input.parts('\n') {
-        if line.bits.contains(&Bit::Any) || has(&line) != inverted {
-            left.push(&line);
-            left.bits.push(Bit::Char('\n'));
-        }
-    }
-    left
 }
 
 fn echo(arguments: &[Field]) -> Field {

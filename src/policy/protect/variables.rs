@@ -9,7 +9,13 @@ use crate::policy::shell::{Assign, Bit, Field, LONGEST, Script, Value, Values, e
 impl Walk<'_> {
     pub(super) fn assigned(&mut self, assign: &Assign) -> Vec<Value> {
         let values: Vec<Value> = if assign.list {
-            vec![Some(assign.values.iter().flat_map(|word| self.expand(word)).collect())]
+            let fields = assign.values.iter().flat_map(|word| self.expand(word));
+            // `[key]=value`
+            let plain = |field: Field| match field.bits.as_slice() {
+                [Bit::One, Bit::Char('='), ..] => field.after(2),
+                _ => field,
+            };
+            vec![Some(fields.map(plain).collect())]
         } else {
             let word = assign.values.first();
             word.map(|word| expand(word, self, true).into_iter().map(Some).collect()).unwrap_or_default()

@@ -1,6 +1,7 @@
 //! Programs that run what their arguments name: `[[wrapper]]` in `config/policies.toml`.
 
 use super::git;
+use super::streams::Input;
 use super::walk::{Setting, Walk};
 use crate::policy::rules::Entry;
 use crate::policy::shell::{Bit, Field, split};
@@ -10,6 +11,7 @@ impl Walk<'_> {
     pub(super) fn wrapper(&mut self, wrapper: Entry<'static>, arguments: &[Field], setting: &Setting) {
         let mut setting = Setting { sure: false, chained: false, ..setting.clone() };
         let mut folder = None;
+        let mut mark = "{}".to_owned();
         let mut skip = wrapper.count("skip");
         let mut rest = arguments.iter().enumerate();
         while let Some((at, argument)) = rest.next() {
@@ -32,6 +34,10 @@ impl Walk<'_> {
                         return self.within(folder.as_ref(), |walk| walk.wrapper(wrapper, &words, &setting));
                     }
                     ("texts", Some(value)) => self.field_text(&value),
+                    ("marks", value) => mark = value.and_then(|value| value.literal()).unwrap_or(mark),
+                    ("inputs", Some(file)) => {
+                        setting.input = self.text_of(&file).map_or(Input::Unknown, Input::Known);
+                    }
                     _ => {}
                 }
                 continue;
@@ -57,34 +63,15 @@ impl Walk<'_> {
                 skip -= 1;
                 continue;
             }
-            let mut list = arguments.get(at..).unwrap_or_default().to_vec();
-            if wrapper.flag("feeds") {
-                self.feed(&mut list, &setting);
-            }
-            return self.within(folder.as_ref(), |walk| walk.command(&list, &setting));
+            let list = arguments.get(at..).unwrap_or_default().to_vec();
+            let lists = if wrapper.flag("feeds") { self.fed(&list, &mark, &setting) } else { vec![list] };
+            return self.within(folder.as_ref(), |walk| {
+                lists.iter().for_each(|list| walk.command(list, &setting));
+            });
         }
         // Without a command, many start a shell.
         if let Some(input) = setting.input.known().filter(|_| !wrapper.flag("feeds")) {
             self.field_text(input);
-        }
-    }
-
-    /// The arguments that `xargs` adds.
-    fn feed(&mut self, list: &mut Vec<Field>, setting: &Setting) {
-        let given = match setting.input.known() {
-            Some(input) => input.literal().map_or_else(|| input.words(), |text| split(&text)),
-            None => vec![Field::any("what is read from standard input")],
-        };
-        let mut placed = false;
-        for field in list.iter_mut() {
-            if field.literal().is_some_and(|text| text.contains("{}") || text == "%") {
-                *field =
-                    given.first().cloned().unwrap_or_else(|| Field::any("what is read from standard input"));
-                placed = true;
-            }
-        }
-        if !placed {
-            list.extend(given);
         }
     }
 }
@@ -92,7 +79,9 @@ impl Walk<'_> {
 /// Which list of a wrapper an option with a value is in, and the value if it is joined to it.
 fn valued(wrapper: Entry<'static>, argument: &Field, word: &str) -> Option<(&'static str, Option<Field>)> {
     let find = |option: &str| {
-        ["values", "texts", "outputs", "folder"].into_iter().find(|list| wrapper.has(list, option))
+        ["values", "texts", "outputs", "folder", "marks", "inputs"]
+            .into_iter()
+            .find(|list| wrapper.has(list, option))
     };
     if word.starts_with("--") {
         let (option, value) = git::setting(argument);

@@ -154,11 +154,16 @@ fn compound_commands_share_what_they_read_and_write() {
 #[test]
 fn functions_are_told_with_their_steps() {
     let script = Script::parse("a; f() { b; { c; } > d; }; function g { e; }\nh () ( i )");
-    let functions: Vec<_> =
-        script.functions.iter().map(|function| (function.name.as_str(), shown(&script.body(function)))).collect();
-    let expected =
-        [("f", vec!["<b>", "<c>", " ><d>"]), ("g", vec!["<e>"]), ("h", vec!["(", "<i>", ")"])];
-    assert_eq!(functions, expected.map(|(name, lines)| (name, lines.into_iter().map(str::to_owned).collect())));
+    let functions: Vec<_> = script
+        .functions
+        .iter()
+        .map(|function| (function.name.as_str(), shown(&script.body(function))))
+        .collect();
+    let expected = [("f", vec!["<b>", "<c>", " ><d>"]), ("g", vec!["<e>"]), ("h", vec!["(", "<i>", ")"])];
+    assert_eq!(
+        functions,
+        expected.map(|(name, lines)| (name, lines.into_iter().map(str::to_owned).collect()))
+    );
     assert_eq!(script.body(&script.functions[0]).groups.len(), 2);
 }
 

@@ -1,0 +1,54 @@
+//! Commands among the arguments of programs that are not known: `docker exec c git commit -n`, `watch 'rm biome.json'`.
+//!
+//! A program that is not known may run what its arguments name. From each that is the name of git, a shell, or a program of
+//! the tables, the rest is judged as a command; an argument of several words that begins so, as shell text.
+
+use super::commands::SHELLS;
+use super::walk::{Setting, Walk};
+use crate::policy::rules::Rules;
+use crate::policy::shell::Field;
+
+/// Arguments that are looked at.
+const MOST: usize = 64;
+
+impl Walk<'_> {
+    /// Looks for commands among the arguments of a program.
+    pub(super) fn embedded(&mut self, program: &str, arguments: &[Field], setting: &Setting) {
+        let talks = |name: &str| {
+            Rules::shipped().section("talkers").is_some_and(|talkers| talkers.has("names", name))
+        };
+        if talks(program) {
+            return;
+        }
+        let printed = self.printed.take();
+        let setting = Setting { sure: false, chained: false, ..setting.clone() };
+        for (at, argument) in arguments.iter().enumerate().take(MOST) {
+            let text = argument.shown();
+            // `--exec=git …`
+            let text = text
+                .strip_prefix('-')
+                .and_then(|option| option.split_once('='))
+                .map_or(text.as_str(), |(_, text)| text);
+            let Some(first) = text.split_whitespace().find(|word| !word.contains('=')) else { continue };
+            let name = first.rsplit('/').next().unwrap_or(first).to_lowercase();
+            if talks(&name) {
+                break;
+            }
+            if !self.is_runner(&name) {
+                continue;
+            }
+            if text.contains(char::is_whitespace) {
+                self.field_text(&Field::of(text));
+            } else if let Some(list) = arguments.get(at..) {
+                self.apart(|walk| walk.command(list, &setting));
+            }
+        }
+        self.printed = printed;
+    }
+
+    fn is_runner(&self, name: &str) -> bool {
+        name == "git"
+            || SHELLS.contains(&name)
+            || ["program", "wrapper"].iter().any(|table| self.rules.named(table, name).is_some())
+    }
+}
