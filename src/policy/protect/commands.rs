@@ -4,7 +4,7 @@ use super::files::How;
 use super::languages::{LANGUAGES, is_version};
 use super::printed::{is_edited, printf};
 use super::streams::{Input, Stream};
-use super::walk::{Setting, Walk};
+use super::walk::{MOST_CALLS, Setting, Walk};
 use super::{What, git, patch};
 use crate::policy::shell::{Bit, Field, Script};
 
@@ -178,6 +178,10 @@ impl Walk<'_> {
 
     /// Runs the functions of a name, and tells what they print. One that calls itself does nothing new.
     fn function(&mut self, name: &str, arguments: &[Field], setting: &Setting) -> Option<Field> {
+        if self.functions.is_empty() || self.calls > MOST_CALLS && !self.speaks(arguments, None) {
+            return None;
+        }
+        self.calls += 1;
         let (called, others) =
             std::mem::take(&mut self.functions).into_iter().partition(|(function, _)| function == name);
         let called: Vec<(String, Script)> = called;

@@ -105,7 +105,7 @@ impl Walk<'_> {
     }
 
     /// Whether a command's words or its input speak of what is protected.
-    fn speaks(&mut self, arguments: &[Field], input: Option<&Field>) -> bool {
+    pub(super) fn speaks(&mut self, arguments: &[Field], input: Option<&Field>) -> bool {
         let all = arguments.iter().chain(input).map(Field::shown);
         let text = all.collect::<Vec<_>>().join(" ");
         self.spend(16 * text.len());

@@ -28,6 +28,8 @@ const MOST_WORK: usize = 48 << 20;
 pub(super) const LISTING: usize = 40_000;
 /// What one variable, or the folder, may be.
 pub(super) const MOST_VALUES: usize = 16;
+/// Calls of functions that are followed, unless their arguments speak of what is protected.
+pub(super) const MOST_CALLS: usize = 64;
 /// Argument lists of one command.
 const MOST_LISTS: usize = 64;
 
@@ -46,8 +48,11 @@ pub(super) struct Walk<'a> {
     pub(super) aliases: Vec<(String, String)>,
     /// Folders that it makes.
     pub(super) made: Vec<PathBuf>,
-    /// The texts so far, for what they mention.
+    /// The texts so far, for what they mention; how many of them were searched for suspicious words in vain; and what
+    /// was found in them.
     texts: Vec<String>,
+    suspects: usize,
+    mentioned: Option<Known>,
     /// What the command before printed, if that is known.
     pub(super) printed: Option<Field>,
     /// What the compound commands that are open read, and what they have printed so far.
@@ -68,6 +73,16 @@ pub(super) struct Walk<'a> {
     pub(super) certain: bool,
     /// The functions that are defined, in which the positional parameters are others.
     pub(super) functions: Vec<(String, Script)>,
+    /// How often functions were run.
+    pub(super) calls: usize,
+}
+
+/// What the first texts mention, seen from folders.
+#[derive(Debug, Default)]
+struct Known {
+    folders: Vec<Option<PathBuf>>,
+    texts: usize,
+    mentions: Mentions,
 }
 
 /// How one command runs.
@@ -98,6 +113,8 @@ impl<'a> Walk<'a> {
             aliases: Vec::new(),
             made: Vec::new(),
             texts: Vec::new(),
+            suspects: 0,
+            mentioned: None,
             printed: None,
             streams: Vec::new(),
             opened: None,
@@ -111,6 +128,7 @@ impl<'a> Walk<'a> {
             nested: 0,
             certain: true,
             functions: Vec::new(),
+            calls: 0,
         }
     }
 
@@ -212,13 +230,18 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the texts mention, wherever that goes. It is seldom asked for, and takes a look at every word.
+    /// What the texts mention, wherever that goes. It takes a look at every word, once in each folder.
     pub(super) fn mentions(&mut self) -> Mentions {
-        self.spend(self.texts.iter().map(|text| 4 * text.len()).sum());
-        let mut mentions = Mentions::default();
-        for text in &self.texts {
-            mentions.gather(&Script::parse(text), &|word| self.named(word));
+        let known = self.mentioned.take().filter(|known| known.folders == self.cwd);
+        let mut known = known.unwrap_or_else(|| Known { folders: self.cwd.clone(), ..Known::default() });
+        let new = self.texts.get(known.texts..).unwrap_or_default().to_vec();
+        self.spend(new.iter().map(|text| 16 * text.len()).sum());
+        for text in &new {
+            known.mentions.gather(&Script::parse(text), &|word| self.named(word));
         }
+        known.texts = self.texts.len();
+        let mentions = known.mentions.clone();
+        self.mentioned = Some(known);
         mentions
     }
 
@@ -234,8 +257,10 @@ impl<'a> Walk<'a> {
 
     /// Blocks what runs something unknown if any word of the texts speaks of what it must not be.
     pub(super) fn suspected(&mut self, unknown: &str) {
-        self.spend(self.texts.iter().map(|text| 16 * text.len()).sum());
-        for text in self.texts.clone() {
+        let new = self.texts.get(self.suspects..).unwrap_or_default().to_vec();
+        self.suspects = self.texts.len();
+        self.spend(new.iter().map(|text| 16 * text.len()).sum());
+        for text in new {
             let mentions = Mentions::spoken(&text, self.guard);
             let unknown = Some(unknown.to_owned());
             if let Some((path, entry)) = mentions.path {
