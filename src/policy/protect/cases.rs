@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// A checkout with a session, a hook, links and an alias.
-fn checkout() -> tempfile::TempDir {
+pub(super) fn checkout() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("ws");
     for (name, text) in [
@@ -35,15 +35,19 @@ fn checkout() -> tempfile::TempDir {
     folder
 }
 
-fn decide(root: &Path, command: &str) -> Verdict {
-    let place = Place {
+/// An agent that works there.
+pub(super) fn place(root: &Path) -> Place {
+    Place {
         cwd: root.to_path_buf(),
         home: Some("/home/u".to_owned()),
         temporary: vec!["/tmp".into()],
         ..Place::default()
-    };
+    }
+}
+
+fn decide(root: &Path, command: &str) -> Verdict {
     let payload = serde_json::json!({"tool_name": "Bash", "tool_input": {"command": command}});
-    judge(Payload::parse(&payload.to_string()).as_ref(), &place, false)
+    judge(Payload::parse(&payload.to_string()).as_ref(), &place(root), false)
 }
 
 /// The commands of a list that get another answer than `blocked`.

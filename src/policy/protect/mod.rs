@@ -88,14 +88,12 @@ fn look(payload: &Payload, place: &Place) -> Option<Finding> {
         place.cwd = PathBuf::from(cwd);
     }
     let guard = Guard::new();
-    if !payload.only_reads() {
-        let found = payload.names().iter().find_map(|named| match named {
-            Named::Path(path) => file(path, &place, &guard),
-            Named::Patch(text) => patch::paths(text).iter().find_map(|path| file(path, &place, &guard)),
-        });
-        if found.is_some() {
-            return found;
-        }
+    let found = payload.names().iter().find_map(|named| match named {
+        Named::Path(path) => file(path, &place, &guard),
+        Named::Patch(text) => patch::paths(text).iter().find_map(|path| file(path, &place, &guard)),
+    });
+    if found.is_some() {
+        return found;
     }
     if let Some(folder) = payload.folder() {
         place.cwd.push(folder);
@@ -184,6 +182,8 @@ impl Finding {
     }
 }
 
+#[cfg(test)]
+mod calls;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
