@@ -117,6 +117,13 @@ fn what_is_made_to_wear_the_reader_out_is_blocked_or_read_to_its_end() {
         "xargs ",
         "command ",
         "find . -exec ",
+        "fd . -x ",
+        "tmux ",
+        "tmux x ",
+        "docker exec ",
+        "parallel ",
+        "watch ",
+        "make x=",
     ];
     for text in nested {
         assert_ne!(decide(&root, &format!("git commit -n; {}", many(text))), Verdict::Allow, "{text}");

@@ -2,11 +2,11 @@
 
 use super::languages::{LANGUAGES, is_version};
 use super::walk::{Setting, Walk};
-use super::{What, git, patch};
+use super::{git, patch};
 use crate::policy::shell::{Bit, Field};
 
 /// Programs that run shell text.
-const SHELLS: &[&str] = &[
+pub(super) const SHELLS: &[&str] = &[
     "sh",
     "bash",
     "dash",
@@ -47,7 +47,8 @@ impl Walk<'_> {
         }
         match name {
             "git" | "hub" | "yadm" => return self.git(arguments, setting),
-            "find" | "gfind" | "fd" | "fdfind" => return self.find_files(arguments, setting),
+            "find" | "gfind" => return self.find_files(arguments, setting),
+            "fd" | "fdfind" => return self.fd(arguments, setting),
             "apply_patch" | "applypatch" => {
                 let given = arguments.first().or(setting.input.as_ref());
                 given.into_iter().for_each(|field| self.patch(&field.shown()));
@@ -56,13 +57,9 @@ impl Walk<'_> {
             _ if SHELLS.contains(&name) => return self.shell(arguments, setting),
             _ => {}
         }
-        if let Some(off) = self.rules.section("uninstalls").filter(|off| off.knows(name))
-            && let Some(word) = arguments.iter().filter_map(Field::literal).find(|word| off.has(name, word))
-        {
-            self.find(What::Hooks, &word, format!("{name} {word}"), None);
-        }
+        self.uninstalls(name, arguments);
         if let Some(wrapper) = self.rules.named("wrapper", name) {
-            self.wrapper(wrapper, arguments, setting);
+            self.wrapper(wrapper, name, arguments, setting);
         }
         if let Some((language, short, long)) =
             LANGUAGES.iter().find(|(language, ..)| is_version(name, language))
@@ -77,7 +74,7 @@ impl Walk<'_> {
             "sed" | "gsed" => arguments.iter().for_each(|field| self.sed(&field.shown())),
             "awk" | "gawk" | "mawk" | "nawk" => self.awk(arguments),
             "patch" | "gpatch" => setting.input.iter().for_each(|field| self.patch(&field.shown())),
-            "dd" => {
+            "dd" | "gdd" | "dcfldd" | "dc3dd" => {
                 let outputs = arguments.iter().filter(|field| git::starts(field, "of="));
                 outputs.for_each(|field| self.write(&field.after(3), "dd to"));
             }
@@ -87,11 +84,13 @@ impl Walk<'_> {
                 let files = arguments.iter().skip(2).filter(|field| !git::starts(field, "-"));
                 files.skip(1).for_each(|field| self.write(field, "json.tool to"));
             }
-            "curl" | "wget" => self.download(name, arguments),
+            "curl" | "wget" | "aria2c" | "http" | "https" | "xh" | "xhs" => {
+                self.download(name, arguments, setting)
+            }
             _ => {}
         }
         if let Some(program) = self.rules.named("program", name) {
-            self.program(program, name, arguments);
+            self.program(program, name, arguments, setting);
         }
     }
 
@@ -247,21 +246,6 @@ impl Walk<'_> {
                 }
             }
         });
-    }
-
-    fn download(&mut self, name: &str, arguments: &[Field]) {
-        let to_name = name == "wget"
-            || arguments.iter().filter_map(Field::literal).any(|word| {
-                word == "--remote-name"
-                    || word == "--remote-name-all"
-                    || (word.starts_with('-') && !word.starts_with("--") && word.contains('O'))
-            });
-        for field in arguments.iter().filter(|_| to_name) {
-            let parts = field.parts('/');
-            if let Some(last) = parts.last().filter(|_| parts.len() > 1) {
-                self.write(last, "a download to");
-            }
-        }
     }
 
     /// A patch as text.

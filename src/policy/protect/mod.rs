@@ -10,6 +10,8 @@
 
 mod code;
 mod commands;
+mod downloads;
+mod finds;
 mod folders;
 mod git;
 mod git_call;
