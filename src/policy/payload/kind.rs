@@ -63,7 +63,11 @@ impl Kind {
                     || value.as_str().is_some_and(|text| text.trim_matches('-') == "hard")
             })
         });
-        keeps && !self.is(&["checkout", "restore", "rm", "mv", "apply", "clean"]) && !hard
+        keeps
+            && !self.is(&[
+                "checkout", "restore", "rm", "mv", "apply", "clean", "stash", "discard", "revert", "undo",
+            ])
+            && !hard
     }
 }
 
@@ -91,6 +95,15 @@ fn actions<'a>(
 }
 
 impl Payload {
+    /// Whether its arguments say that it is to write: `action: create`.
+    pub(super) fn asked_to_write(&self) -> bool {
+        let Some(kind) = self.kind() else { return false };
+        let arguments = self.arguments();
+        let arguments: Vec<&Map<String, Value>> = arguments.iter().map(AsRef::as_ref).collect();
+        let writes = |action: String| words(&action).iter().any(|word| kind.tools.has("writes", word));
+        !kind.types() && actions(&arguments, kind.tools).any(writes)
+    }
+
     /// Whether the call only reads: by its tool's name, or by what it is to do, and by what it brings along.
     #[must_use]
     pub fn only_reads(&self) -> bool {
@@ -100,12 +113,14 @@ impl Payload {
         if kind.is_git() {
             return kind.keeps_files(&arguments);
         }
+        if kind.any("says")
+            && !kind.is(&["apply", "write", "edit", "replace", "patch", "fix", "resolve", "accept", "save"])
+        {
+            return true;
+        }
         let tools = kind.tools;
         let writes = |word: &String| tools.has("writes", word);
-        let mut acts = actions(&arguments, tools).peekable();
-        let acted = acts.peek().is_some();
-        let mut writing = acts.filter(|action| words(action).iter().any(writes)).peekable();
-        let asked_to_write = writing.peek().is_some() && !kind.types();
+        let acted = actions(&arguments, tools).next().is_some();
         let reading = |action: String| words(&action).iter().any(|word| tools.has("reads", word));
         // An editor's name says that it writes; what it is asked to do may be less.
         let may = kind.words.iter().filter(|word| writes(word));
@@ -114,7 +129,7 @@ impl Payload {
         });
         let looks = acted && !kind.types() && editor && actions(&arguments, tools).all(reading);
         let named = kind.any("reads") && !kind.any("writes");
-        (named || looks) && !asked_to_write && !arguments.iter().any(|map| gives(map, tools))
+        (named || looks) && !self.asked_to_write() && !arguments.iter().any(|map| gives(map, tools))
     }
 }
 

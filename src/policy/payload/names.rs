@@ -20,7 +20,9 @@ impl Payload {
             copies: kind.is(&["copy", "cp", "duplicate", "backup"]),
             patches: kind.is(&["patch", "diff", "applypatch"]),
             talks: kind.any("talks"),
-            guesses: !kind.types() && !kind.any("talks") && (kind.any("writes") || kind.is_git()),
+            guesses: !kind.types()
+                && !kind.any("talks")
+                && (kind.any("writes") || kind.is_git() || self.asked_to_write()),
             git: kind.is_git(),
             top: false,
             found: Vec::new(),
@@ -81,6 +83,9 @@ impl Walk {
         let filed = around.filed
             || self.talks
             || map.iter().any(|(key, value)| value.is_string() && names(&plain(key)));
+        let folders = map.iter().filter(|(key, _)| is("folders", &plain(key)) && !self.reads && !self.top);
+        let folders: Vec<&str> = folders.filter_map(|(_, value)| value.as_str()).collect();
+        let before = self.found.len();
         for (key, value) in map {
             let key = plain(key);
             let has = |list: &str| self.tools.has(list, &key);
@@ -92,10 +97,12 @@ impl Walk {
             let named = if self.reads {
                 has("outputs")
             } else {
-                (has("paths") || has("sources") || url || held && has("titles") && !self.talks) && !origin
+                let path = has("paths") || has("sources") || url || held && has("titles");
+                path && !origin && (!self.talks || key.contains("path") || key.contains("file"))
             };
             let text = has("texts") || filed && has("contents");
-            let other = text || origin || has("contents") || has("commands") || has("folders");
+            let runs = has("commands") || has("actions") || self.git && has("typed");
+            let other = text || origin || runs || has("contents") || has("folders");
             let guessed =
                 self.guesses && !self.reads && !around.text && !other && (self.git || !has("branches"));
             if has("patches")
@@ -107,6 +114,15 @@ impl Walk {
             let keys = key == "changes" && !self.reads;
             self.value(value, &Place { named, keys, text, filed, guessed });
         }
+        // A folder that stands beside a name is where that is.
+        let inside = self.found.get(before..).unwrap_or_default().iter().filter_map(|named| match named {
+            Named::Path(path) => {
+                Some(folders.iter().map(move |folder| Named::Path(format!("{folder}/{path}"))))
+            }
+            Named::Patch(_) => None,
+        });
+        let inside: Vec<Named> = inside.flatten().collect();
+        self.found.extend(inside);
     }
 
     fn list(&mut self, items: &[Value], place: &Place) {
@@ -225,6 +241,8 @@ mod tests {
         assert_eq!(of("git_checkout", r#"{"branch_name":"a"}"#), ["a"]);
         assert_eq!(of("run_and_write", r#"{"whatever":"a"}"#), [""; 0]);
         assert_eq!(of("copy", r#"{"src":"a","other":"b"}"#), ["b"]);
+        assert_eq!(of("write", r#"{"directory":"d","filename":"a"}"#), ["a", "d/a"]);
+        assert_eq!(of("fs", r#"{"method":"writeFile","args":["a"]}"#), ["a"]);
     }
 
     #[test]

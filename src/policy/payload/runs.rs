@@ -37,7 +37,8 @@ impl Payload {
             }
         }
         if reader.git || reader.kind.verb().is_some_and(|verb| matches!(verb, "commit" | "push" | "merge")) {
-            arguments.iter().for_each(|arguments| reader.options(arguments));
+            let set = !self.variables().is_empty();
+            arguments.iter().for_each(|arguments| reader.options(arguments, set));
         }
         // What is within what is found twice is read once.
         let mut runs: Vec<Run> = Vec::new();
@@ -103,7 +104,7 @@ impl Reader {
             if tools.has("commands", &key) || program {
                 self.command(value, key.ends_with('s'), &more);
             } else if general && (more.is_empty() || !tools.has("more", &key)) {
-                self.command(value, false, &[]);
+                self.command(value, key.ends_with('s'), &[]);
             } else if !tools.has("contents", &key) && !tools.has("texts", &key) {
                 self.below(value);
             }
@@ -181,13 +182,14 @@ impl Reader {
         head.chain(arguments).collect()
     }
 
-    /// Options and settings that a tool of git has as arguments of its own.
-    fn options(&mut self, map: &Map<String, Value>) {
-        let mut verb = self.kind.verb().map(str::to_owned);
+    /// Options and settings that a tool of git has as arguments of its own. `set`: variables are set for it.
+    fn options(&mut self, map: &Map<String, Value>, set: bool) {
+        let verb = if self.kind.is(&["config"]) { Some("config") } else { self.kind.verb() };
+        let mut verb = verb.map(str::to_owned);
         let mut rest = Vec::new();
         let mut settings = Vec::new();
         self.gather(map, &mut verb, &mut rest, &mut settings);
-        if !rest.is_empty() || !settings.is_empty() {
+        if set || !rest.is_empty() || !settings.is_empty() {
             let settings = settings.into_iter().flat_map(|setting| ["-c".to_owned(), setting]);
             let call = std::iter::once("git".to_owned()).chain(settings).chain(verb).chain(rest);
             self.runs.push(Run::Arguments(call.collect()));

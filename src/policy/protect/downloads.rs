@@ -13,7 +13,7 @@ impl Walk<'_> {
         };
         let long = |option: &str| words.iter().any(|word| word.starts_with(option));
         let to_name = match name {
-            "wget" => !short('O') && !long("--output-d"),
+            "wget" => !short('O') && !long("--output-d") && !long("--spider"),
             "curl" => short('O') || long("--remote-name"),
             "aria2c" => !short('o') && !long("--out"),
             _ => short('d') || long("--download"),

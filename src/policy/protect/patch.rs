@@ -8,6 +8,11 @@
 //!
 //! Where tools differ the path is taken: one too many does less harm.
 
+use std::collections::BTreeSet;
+
+/// Folders in front of a path that a tool may be told to take away.
+const MOST_STRIPPED: usize = 4;
+
 /// What the lines that come next are.
 enum State {
     /// Anything may be a header.
@@ -63,6 +68,8 @@ pub(super) fn paths(patch: &str) -> Vec<String> {
             header(text, &mut found);
         }
     }
+    let mut seen = BTreeSet::new();
+    found.retain(|path| seen.insert(path.clone()));
     found
 }
 
@@ -114,8 +121,10 @@ fn header(line: &str, found: &mut Vec<String>) {
         add(both, true, found);
         return add(rest, true, found);
     }
-    // Names with spaces: git takes those halves that are the same but for their first folder.
-    for (at, _) in both.match_indices(' ').take(64) {
+    // A name with spaces: git takes two halves that are the same but for their first folder.
+    for (at, _) in
+        both.match_indices(' ').filter(|(at, _)| at.abs_diff(both.len() / 2) < 8 || both.len() < 512)
+    {
         let (left, right) = (both.get(..at).unwrap_or_default(), both.get(at + 1..).unwrap_or_default());
         let name = |path: &'_ str| path.split_once('/').map(|(_, name)| name.to_owned());
         if right.starts_with('"') || name(left) == name(right) {
@@ -139,7 +148,7 @@ fn add(text: &str, diff: bool, found: &mut Vec<String>) {
     };
     for path in paths.into_iter().filter(|path| path != "/dev/null" && !path.is_empty()) {
         if diff {
-            let folders = path.match_indices('/').take(16);
+            let folders = path.match_indices('/').take(MOST_STRIPPED);
             found.extend(folders.filter_map(|(at, _)| path.get(at + 1..)).map(str::to_owned));
         }
         found.push(path);

@@ -60,8 +60,9 @@ impl Walk<'_> {
                 continue;
             }
             if wrapper.knows("words") {
+                // `yarn workspace NAME exec`
                 if !wrapper.has("words", &word) {
-                    return;
+                    continue;
                 }
                 let list = after_options(wrapper, arguments.get(at + 1..).unwrap_or_default());
                 return self.command(list, &setting);
@@ -100,6 +101,9 @@ impl Walk<'_> {
                 if name == "parallel" {
                     given.extend(setting.input.iter().flat_map(Field::words).take(16));
                 }
+                if name == "parallel" && given.is_empty() && !command.is_empty() {
+                    given.push(Field::any("what is read from standard input"));
+                }
                 self.field_text(&text);
                 given.iter().for_each(|input| self.field_text(&placed(&text, input)));
             }
@@ -112,6 +116,9 @@ impl Walk<'_> {
     fn told(&mut self, name: &str, setting: &Setting) {
         let Some(input) = &setting.input else { return };
         self.field_text(input);
+        if name == "expect" {
+            self.field_text(&tcl(input));
+        }
         if name == "crontab" {
             for line in input.shown().lines().map(str::trim) {
                 let when = if line.starts_with('@') { 1 } else { 5 };
@@ -139,12 +146,15 @@ impl Walk<'_> {
         for (at, argument) in arguments.iter().enumerate().skip(after.map_or(0, |at| at + 1)) {
             let text = behind_name(argument);
             let blank = text.bits.iter().any(|bit| matches!(bit, Bit::Char(c) if c.is_whitespace()));
-            let name = words.get(at).and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-            let known = name == "git"
-                || SHELLS.contains(&name)
-                || ["program", "wrapper"].iter().any(|table| self.rules.named(table, name).is_some());
+            let base = words.get(at).and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+            let known = base == "git"
+                || SHELLS.contains(&base)
+                || ["program", "wrapper"].iter().any(|table| self.rules.named(table, base).is_some());
             if blank {
                 self.field_text(&text);
+                if name == "expect" {
+                    self.field_text(&tcl(&text));
+                }
             }
             if known {
                 let list = arguments.get(at..).unwrap_or_default();
@@ -153,7 +163,7 @@ impl Walk<'_> {
             if self.found.is_some() {
                 return;
             }
-            if known && self.rules.named("wrapper", name).is_some() {
+            if known && self.rules.named("wrapper", base).is_some() {
                 // It runs the rest.
                 return;
             }
@@ -163,7 +173,7 @@ impl Walk<'_> {
                 self.field_text(&Field::of(&line));
             }
         }
-        self.told("", setting);
+        self.told(name, setting);
     }
 
     /// A program that takes away hooks, or what runs them: `[uninstalls]`.
@@ -216,6 +226,12 @@ fn valued(wrapper: Entry<'static>, argument: &Field, word: &str) -> Option<(&'st
         let rest = argument.after(at + 1);
         Some((find(&format!("-{c}"))?, Some(rest).filter(|rest| !rest.bits.is_empty())))
     })
+}
+
+/// Text of Tcl, whose braces are quotes, as shell text.
+fn tcl(text: &Field) -> Field {
+    let quote = |bit: &Bit| if matches!(bit, Bit::Char('{' | '}')) { Bit::Char('\'') } else { *bit };
+    Field { bits: text.bits.iter().map(quote).collect(), unknown: text.unknown.clone() }
 }
 
 /// Fields with a space between them.

@@ -83,6 +83,10 @@ impl Walk<'_> {
             return;
         }
         self.take(name, sorted, field, how);
+        if program.knows("folders") {
+            // Members of an archive may be patterns.
+            self.write(&super::git_call::globs(field), how);
+        }
         sorted.folders.iter().for_each(|folder| self.write(&within(folder, field), how));
         let text = field.literal().unwrap_or_default();
         if program.flag("peels")
@@ -110,20 +114,18 @@ impl Walk<'_> {
                 self.named_in(&text, &format!("what {name} is told about"));
             }
             for line in text.lines().map(str::trim_start) {
-                let escapes = [
-                    ".shell ",
-                    ".system ",
-                    "\\!",
-                    "!",
-                    "shell ",
-                    "system ",
-                    ".once |",
-                    ".output |",
-                    "\\o |",
-                    "\\g |",
-                ];
+                let escapes = [".shell ", ".system ", "\\!", "!", "shell ", "system "];
+                let piped =
+                    [".once", ".output", "\\o", "\\g"].iter().find_map(|word| line.strip_prefix(word));
+                let piped = piped.and_then(|rest| rest.trim_matches([' ', '\'', '"']).strip_prefix('|'));
+                // `copy … to program '…'`
+                let program = line
+                    .to_lowercase()
+                    .find("program '")
+                    .and_then(|at| line.get(at + 9..)?.split('\'').next());
                 let escaped = escapes.iter().find_map(|escape| line.strip_prefix(escape));
-                escaped.into_iter().for_each(|command| self.field_text(&Field::of(command)));
+                let commands = escaped.into_iter().chain(piped).chain(program);
+                commands.for_each(|command| self.field_text(&Field::of(command)));
             }
         }
     }
