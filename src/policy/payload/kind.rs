@@ -110,6 +110,10 @@ impl Payload {
         let Some(kind) = self.kind() else { return false };
         let arguments = self.arguments();
         let arguments: Vec<&Map<String, Value>> = arguments.iter().map(AsRef::as_ref).collect();
+        let tools = kind.tools;
+        if arguments.iter().any(|map| gives(map, tools)) {
+            return false;
+        }
         if kind.is_git() {
             return kind.keeps_files(&arguments);
         }
@@ -118,7 +122,6 @@ impl Payload {
         {
             return true;
         }
-        let tools = kind.tools;
         let writes = |word: &String| tools.has("writes", word);
         let acted = actions(&arguments, tools).next().is_some();
         let reading = |action: String| words(&action).iter().any(|word| tools.has("reads", word));
@@ -129,7 +132,7 @@ impl Payload {
         });
         let looks = acted && !kind.types() && editor && actions(&arguments, tools).all(reading);
         let named = kind.any("reads") && !kind.any("writes");
-        (named || looks) && !self.asked_to_write() && !arguments.iter().any(|map| gives(map, tools))
+        (named || looks) && !self.asked_to_write()
     }
 }
 
@@ -260,6 +263,7 @@ mod tests {
             ("git_checkout", r#"{"files":["a"]}"#),
             ("mcp__git__restore", r#"{"paths":["a"]}"#),
             ("git_rm", "{}"),
+            ("mcp__git__add_file", r#"{"path":"a","content":"x"}"#),
             ("git_mv", "{}"),
             ("git_apply", "{}"),
             ("git_reset", r#"{"mode":"hard","paths":["a"]}"#),

@@ -3,6 +3,7 @@
 //! A call is read into what matters to a policy: the tool, its arguments, where it works, the shell texts in it, and the
 //! places in it that name files. The keys are data: `[tools]` in `config/policies.toml`.
 
+mod calls;
 mod kind;
 mod names;
 mod runs;

@@ -14,14 +14,15 @@ impl Payload {
     #[must_use]
     pub fn names(&self) -> Vec<Named> {
         let (Some(tools), Some(kind)) = (tools(), self.kind()) else { return Vec::new() };
+        let talks = kind.any("talks") || kind.any("says");
         let mut walk = Walk {
             tools,
             reads: self.only_reads(),
             copies: kind.is(&["copy", "cp", "duplicate", "backup"]),
             patches: kind.is(&["patch", "diff", "applypatch"]),
-            talks: kind.any("talks"),
+            talks,
             guesses: !kind.types()
-                && !kind.any("talks")
+                && !talks
                 && (kind.any("writes") || kind.is_git() || self.asked_to_write()),
             git: kind.is_git(),
             top: false,

@@ -94,6 +94,12 @@ fn look(payload: &Payload, place: &Place) -> Option<Finding> {
         place.cwd = PathBuf::from(cwd);
     }
     let guard = Guard::new();
+    payload.clone().calls().iter().find_map(|call| one(call, &place, &guard))
+}
+
+/// What is wrong with one call, without those within it.
+fn one(payload: &Payload, place: &Place, guard: &Guard) -> Option<Finding> {
+    let mut place = place.clone();
     let paths = payload.names().into_iter().flat_map(|named| match named {
         Named::Path(path) => vec![path],
         Named::Patch(text) => patch::paths(&text),
@@ -103,7 +109,7 @@ fn look(payload: &Payload, place: &Place) -> Option<Finding> {
         let (how, shown) = (String::new(), String::new());
         return Some(Finding { what: What::Deep, how, shown, unknown: None });
     }
-    let found = paths.iter().find_map(|path| file(path, &place, &guard));
+    let found = paths.iter().find_map(|path| file(path, &place, guard));
     if found.is_some() {
         return found;
     }
@@ -113,7 +119,7 @@ fn look(payload: &Payload, place: &Place) -> Option<Finding> {
     let variables = payload.variables().into_iter();
     let variables: Vec<_> = variables.map(|(name, value)| (name, Some(vec![Field::of(&value)]))).collect();
     for run in payload.runs() {
-        let mut walk = Walk::new(&place, &guard);
+        let mut walk = Walk::new(&place, guard);
         variables.iter().for_each(|(name, value)| walk.export(name, value.clone()));
         match &run {
             Run::Shell(text) => walk.text(text),
