@@ -142,6 +142,11 @@ fn what_is_made_to_wear_the_reader_out_is_blocked_or_read_to_its_end() {
             Verdict::Allow
         );
     }
+    // What grows with each command around it.
+    let letters: String = ('a'..='z').chain('A'..='Z').collect();
+    let nested: String = letters.chars().map(|c| format!("xargs -I{c} ")).collect();
+    let grown = format!("echo {letters}{letters} | {nested} echo a; git commit -n");
+    assert_ne!(decide(&root, &grown), Verdict::Allow);
     // Large and plain is no reason.
     let body = "const s = `${x}` + f((1 + 2)); // {a} [b] \"c\" rm x\n".repeat(1_500);
     assert_eq!(decide(&root, &format!("cat > src/x.ts <<'E'\n{body}E\nnpm test")), Verdict::Allow);

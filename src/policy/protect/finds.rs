@@ -2,6 +2,7 @@
 
 use super::git_call::globs;
 use super::walk::{Setting, Walk};
+use super::wrappers::replaced;
 use crate::policy::shell::Field;
 use std::path::Path;
 
@@ -136,16 +137,5 @@ fn glob(pattern: &Field, name: &str) -> bool {
 
 /// An argument with a file in the place of each `{}`.
 fn placed(field: &Field, file: &Field) -> Field {
-    let Some(text) = field.literal().filter(|text| PLACES.iter().any(|place| text.contains(place))) else {
-        return field.clone();
-    };
-    let text = PLACES.iter().fold(text, |text, place| text.replace(place, "{}"));
-    let mut whole = Field { bits: Vec::new(), unknown: file.unknown.clone() };
-    for (at, part) in text.split("{}").enumerate() {
-        if at > 0 {
-            whole.bits.extend(file.bits.iter().copied());
-        }
-        whole.push(&Field::of(part));
-    }
-    whole
+    PLACES.iter().fold(field.clone(), |field, place| replaced(&field, place, file))
 }

@@ -5,8 +5,11 @@ use super::walk::{Setting, Walk};
 use super::writers::behind_name;
 use super::{What, git};
 use crate::policy::rules::Entry;
-use crate::policy::shell::{Bit, Field, split};
+use crate::policy::shell::{Bit, Field, LONGEST, size, split};
 use crate::policy::words::typed;
+
+/// Lines of input that a command is made for, each.
+const MOST_LINES: usize = 64;
 
 impl Walk<'_> {
     /// A program that runs what its arguments name.
@@ -26,6 +29,7 @@ impl Walk<'_> {
         let mut setting = Setting { sure: false, chained: false, ..setting.clone() };
         let mut folder = None;
         let mut skip = wrapper.count("skip");
+        let mut token = None;
         let mut rest = arguments.iter().enumerate();
         while let Some((at, argument)) = rest.next() {
             let word = argument.literal().unwrap_or_default();
@@ -38,6 +42,9 @@ impl Walk<'_> {
             if git::starts(argument, "-") && argument.bits.len() > 1 {
                 let Some((list, joined)) = valued(wrapper, argument, &word) else { continue };
                 let value = joined.or_else(|| rest.next().map(|(_, value)| value.clone()));
+                if ["-I", "-i", "-J", "--replace"].iter().any(|option| word.starts_with(option)) {
+                    token = value.as_ref().and_then(Field::literal);
+                }
                 match (list, value) {
                     ("folder", value) => folder = value,
                     ("outputs", Some(value)) => self.write(&value, "writing"),
@@ -75,12 +82,14 @@ impl Walk<'_> {
                 skip -= 1;
                 continue;
             }
-            let mut list = arguments.get(at..).unwrap_or_default().to_vec();
+            let list = arguments.get(at..).unwrap_or_default().to_vec();
             if wrapper.knows("text") {
                 return self.within(folder.as_ref(), |walk| walk.as_text(wrapper, name, &list, &setting));
             }
             if wrapper.flag("feeds") {
-                self.feed(&mut list, &setting);
+                return fed(&list, token.as_deref(), &setting)
+                    .iter()
+                    .for_each(|list| self.within(folder.as_ref(), |walk| walk.command(list, &setting)));
             }
             return self.within(folder.as_ref(), |walk| walk.command(&list, &setting));
         }
@@ -190,25 +199,45 @@ impl Walk<'_> {
             self.find(What::Hooks, &words.join(" "), format!("{name} {}", words.join(" ")), None);
         }
     }
+}
 
-    /// The arguments that `xargs` adds.
-    fn feed(&mut self, list: &mut Vec<Field>, setting: &Setting) {
-        let given = match &setting.input {
-            Some(input) => input.literal().map_or_else(|| input.words(), |text| split(&text)),
-            None => vec![Field::any("what is read from standard input")],
-        };
-        let mut placed = false;
-        for field in list.iter_mut() {
-            if field.literal().is_some_and(|text| text.contains("{}") || text == "%") {
-                *field =
-                    given.first().cloned().unwrap_or_else(|| Field::any("what is read from standard input"));
-                placed = true;
+/// The commands that `xargs` makes of one: with what comes in behind it, or each line of that in the place of a token.
+fn fed(list: &[Field], token: Option<&str>, setting: &Setting) -> Vec<Vec<Field>> {
+    let unknown = || vec![Field::any("what is read from standard input")];
+    let Some(token) = token.filter(|token| !token.is_empty()) else {
+        let input = setting.input.as_ref();
+        let given = input.map(|input| input.literal().map_or_else(|| input.words(), |text| split(&text)));
+        return vec![[list, &given.unwrap_or_else(unknown)].concat()];
+    };
+    let lines = setting.input.as_ref().map(|input| input.parts('\n'));
+    let mut lines: Vec<Field> = lines.unwrap_or_else(unknown);
+    lines.retain(|line| !line.bits.is_empty());
+    let places: usize = list.iter().map(|field| field.shown().matches(token).count()).sum();
+    if lines.len() > MOST_LINES || places.saturating_mul(size(&lines)) > LONGEST {
+        lines = unknown();
+    }
+    let with = |line: &Field| list.iter().map(|field| replaced(field, token, line)).collect();
+    lines.iter().map(with).collect()
+}
+
+/// A field with another in each place of a token.
+pub(super) fn replaced(field: &Field, token: &str, with: &Field) -> Field {
+    let token: Vec<Bit> = token.chars().map(Bit::Char).collect();
+    let mut whole = Field { bits: Vec::new(), unknown: field.unknown.clone() };
+    let mut rest = field.bits.as_slice();
+    while let Some((first, after)) = rest.split_first() {
+        match rest.strip_prefix(token.as_slice()).filter(|_| !token.is_empty()) {
+            Some(after) => {
+                whole.push(with);
+                rest = after;
+            }
+            None => {
+                whole.bits.push(*first);
+                rest = after;
             }
         }
-        if !placed {
-            list.extend(given);
-        }
     }
+    whole
 }
 
 /// Which list of a wrapper an option with a value is in, and the value if it is joined to it.
