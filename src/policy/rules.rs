@@ -158,12 +158,18 @@ mod tests {
     /// Every list and the keys that may stand in it.
     const SHAPE: [(&str, &[&str]); 3] = [
         ("protect", &["what", "instead", "scratch", "telling", "names", "paths"]),
-        ("program", &["names", "operands", "values", "outputs", "folders", "only"]),
+        (
+            "program",
+            &[
+                "names", "words", "operands", "values", "outputs", "folders", "texts", "only", "takes",
+                "unless", "verb", "remote", "peels", "prefixed", "speaks",
+            ],
+        ),
         (
             "wrapper",
             &[
                 "names", "values", "skip", "assigns", "texts", "outputs", "folder", "stops", "feeds",
-                "words", "marks", "inputs",
+                "words", "inputs", "text", "here", "loose", "mounts",
             ],
         ),
     ];
@@ -210,7 +216,7 @@ mod tests {
             }
         }
         for entry in Rules::shipped().entries("program") {
-            let operands = ["all", "last", "move", "none", "second"];
+            let operands = ["all", "first", "last", "move", "none", "rename", "second"];
             assert!(operands.contains(&entry.text("operands")), "{:?}", entry.0);
         }
         for entry in Rules::shipped().entries("protect") {

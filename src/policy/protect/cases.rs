@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// A checkout with a session, a hook, links and an alias.
-fn checkout() -> tempfile::TempDir {
+pub(super) fn checkout() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("ws");
     for (name, text) in [
@@ -42,15 +42,19 @@ fn checkout() -> tempfile::TempDir {
     folder
 }
 
-fn decide(root: &Path, command: &str) -> Verdict {
-    let place = Place {
+/// An agent that works there.
+pub(super) fn place(root: &Path) -> Place {
+    Place {
         cwd: root.to_path_buf(),
         home: Some("/home/u".to_owned()),
         temporary: vec!["/tmp".into()],
         ..Place::default()
-    };
+    }
+}
+
+fn decide(root: &Path, command: &str) -> Verdict {
     let payload = serde_json::json!({"tool_name": "Bash", "tool_input": {"command": command}});
-    judge(Payload::parse(&payload.to_string()).as_ref(), &place, false)
+    judge(Payload::parse(&payload.to_string()).as_ref(), &place(root), false)
 }
 
 /// The commands of a list that get another answer than `blocked`.
@@ -124,6 +128,13 @@ fn what_is_made_to_wear_the_reader_out_is_blocked_or_read_to_its_end() {
         "xargs ",
         "command ",
         "find . -exec ",
+        "fd . -x ",
+        "tmux ",
+        "tmux x ",
+        "docker exec ",
+        "parallel ",
+        "watch ",
+        "make x=",
     ];
     for text in nested {
         assert_ne!(decide(&root, &format!("git commit -n; {}", many(text))), Verdict::Allow, "{text}");
@@ -142,6 +153,11 @@ fn what_is_made_to_wear_the_reader_out_is_blocked_or_read_to_its_end() {
             Verdict::Allow
         );
     }
+    // What grows with each command around it.
+    let letters: String = ('a'..='z').chain('A'..='Z').collect();
+    let nested: String = letters.chars().map(|c| format!("xargs -I{c} ")).collect();
+    let grown = format!("echo {letters}{letters} | {nested} echo a; git commit -n");
+    assert_ne!(decide(&root, &grown), Verdict::Allow);
     // Large and plain is no reason.
     let body = "const s = `${x}` + f((1 + 2)); // {a} [b] \"c\" rm x\n".repeat(1_500);
     assert_eq!(decide(&root, &format!("cat > src/x.ts <<'E'\n{body}E\nnpm test")), Verdict::Allow);

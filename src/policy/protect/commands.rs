@@ -5,7 +5,7 @@ use super::languages::{LANGUAGES, is_version};
 use super::printed::{is_edited, printf};
 use super::streams::{Input, Stream};
 use super::walk::{MOST_CALLS, Setting, Walk};
-use super::{What, git, patch};
+use super::{git, patch};
 use crate::policy::shell::{Bit, Field, Script};
 
 /// Programs that run shell text.
@@ -68,7 +68,8 @@ impl Walk<'_> {
         }
         match name {
             "git" | "hub" | "yadm" => return self.git(arguments, setting),
-            "find" | "gfind" | "fd" | "fdfind" => return self.find_files(arguments, setting),
+            "find" | "gfind" => return self.find_files(arguments, setting),
+            "fd" | "fdfind" => return self.fd(arguments, setting),
             "apply_patch" | "applypatch" => {
                 let given = arguments.first().or(setting.input.known());
                 given.into_iter().for_each(|field| self.patch(&field.shown()));
@@ -77,13 +78,9 @@ impl Walk<'_> {
             _ if SHELLS.contains(&name) => return self.shell(arguments, setting),
             _ => {}
         }
-        if let Some(off) = self.rules.section("uninstalls").filter(|off| off.knows(name))
-            && let Some(word) = arguments.iter().filter_map(Field::literal).find(|word| off.has(name, word))
-        {
-            self.find(What::Hooks, &word, format!("{name} {word}"), None);
-        }
+        self.uninstalls(name, arguments);
         if let Some(wrapper) = self.rules.named("wrapper", name) {
-            self.wrapper(wrapper, arguments, setting);
+            self.wrapper(wrapper, name, arguments, setting);
             if arguments.iter().any(|field| field.literal().is_some_and(|word| wrapper.has("stops", &word))) {
                 return;
             }
@@ -104,7 +101,7 @@ impl Walk<'_> {
             "patch" | "gpatch" => {
                 setting.input.known().into_iter().for_each(|field| self.patch(&field.shown()));
             }
-            "dd" => {
+            "dd" | "gdd" | "dcfldd" | "dc3dd" => {
                 let outputs = arguments.iter().filter(|field| git::starts(field, "of="));
                 outputs.for_each(|field| self.write(&field.after(3), "dd to"));
             }
@@ -114,11 +111,13 @@ impl Walk<'_> {
                 let files = arguments.iter().skip(2).filter(|field| !git::starts(field, "-"));
                 files.skip(1).for_each(|field| self.write(field, "json.tool to"));
             }
-            "curl" | "wget" => self.download(name, arguments),
+            "curl" | "wget" | "aria2c" | "http" | "https" | "xh" | "xhs" => {
+                self.download(name, arguments, setting)
+            }
             _ => {}
         }
         match self.rules.named("program", name) {
-            Some(program) => self.program(program, name, arguments),
+            Some(program) => self.program(program, name, arguments, setting),
             None if self.nested == 1 => self.embedded(name, arguments, setting),
             None => {}
         }
@@ -178,7 +177,7 @@ impl Walk<'_> {
 
     /// Runs the functions of a name, and tells what they print. One that calls itself does nothing new.
     fn function(&mut self, name: &str, arguments: &[Field], setting: &Setting) -> Option<Field> {
-        if self.functions.is_empty() || self.calls > MOST_CALLS && !self.speaks(arguments, None) {
+        if self.functions.is_empty() || self.calls > MOST_CALLS && !self.hints(arguments, None) {
             return None;
         }
         self.calls += 1;
@@ -348,21 +347,6 @@ impl Walk<'_> {
                 _ => {}
             }
         });
-    }
-
-    fn download(&mut self, name: &str, arguments: &[Field]) {
-        let to_name = name == "wget"
-            || arguments.iter().filter_map(Field::literal).any(|word| {
-                word == "--remote-name"
-                    || word == "--remote-name-all"
-                    || (word.starts_with('-') && !word.starts_with("--") && word.contains('O'))
-            });
-        for field in arguments.iter().filter(|_| to_name) {
-            let parts = field.parts('/');
-            if let Some(last) = parts.last().filter(|_| parts.len() > 1) {
-                self.write(last, "a download to");
-            }
-        }
     }
 
     /// A patch as text.

@@ -17,7 +17,9 @@ impl Walk<'_> {
         let talks = |name: &str| {
             Rules::shipped().section("talkers").is_some_and(|talkers| talkers.has("names", name))
         };
-        if talks(program) {
+        // What wrappers do with their arguments is known, but for where a command begins among their options.
+        let wrapper = self.rules.named("wrapper", program);
+        if talks(program) || wrapper.is_some_and(|wrapper| wrapper.flag("loose") || wrapper.knows("text")) {
             return;
         }
         let printed = self.printed.take();

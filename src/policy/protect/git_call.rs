@@ -247,14 +247,14 @@ impl Walk<'_> {
         }
         let outputs = arguments.iter().enumerate().filter(|(_, field)| git::starts(field, "--output"));
         for (at, field) in outputs.collect::<Vec<_>>() {
-            let value = if git::starts(field, "--output=") {
-                Some(field.after("--output=".len()))
+            let value = if field.bits.contains(&Bit::Char('=')) {
+                git::setting(field).1
             } else {
                 arguments.get(at + 1).cloned()
             };
             value.iter().for_each(|value| self.write(value, &how));
         }
-        if matches!(command, "archive" | "bundle") {
+        if matches!(command, "archive" | "bundle" | "format-patch") {
             let at = words.iter().position(|word| matches!(word.as_str(), "-o" | "create"));
             at.and_then(|at| arguments.get(at + 1)).into_iter().for_each(|file| self.write(file, &how));
         }

@@ -10,9 +10,10 @@
 
 mod code;
 mod commands;
+mod downloads;
 mod embedded;
-mod feeds;
 mod files;
+mod finds;
 mod folders;
 mod git;
 mod git_call;
@@ -38,11 +39,15 @@ use super::payload::{Named, Payload, Run};
 use super::rules::Entry;
 use super::shell::Field;
 use guard::Guard;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use walk::{Setting, Walk};
 
 /// The policy's name, which is its hook id.
 pub const ID: &str = "config-protection";
+
+/// Files that one call may name: each is looked for on the disk.
+const MOST_PATHS: usize = 4000;
 
 /// Why a call is blocked.
 #[derive(Debug)]
@@ -98,28 +103,39 @@ fn look(payload: &Payload, place: &Place) -> Option<Finding> {
         place.cwd = PathBuf::from(cwd);
     }
     let guard = Guard::new();
-    if !payload.only_reads() {
-        let found = payload.names().iter().find_map(|named| match named {
-            Named::Path(path) => file(path, &place, &guard),
-            Named::Patch(text) => patch::paths(text).iter().find_map(|path| file(path, &place, &guard)),
-        });
-        if found.is_some() {
-            return found;
-        }
+    payload.clone().calls().iter().find_map(|call| one(call, &place, &guard))
+}
+
+/// What is wrong with one call, without those within it.
+fn one(payload: &Payload, place: &Place, guard: &Guard) -> Option<Finding> {
+    let mut place = place.clone();
+    let paths = payload.names().into_iter().flat_map(|named| match named {
+        Named::Path(path) => vec![path],
+        Named::Patch(text) => patch::paths(&text),
+    });
+    let paths: BTreeSet<String> = paths.collect();
+    if paths.len() > MOST_PATHS {
+        let (how, shown) = (String::new(), String::new());
+        return Some(Finding { what: What::Deep, how, shown, unknown: None });
+    }
+    let found = paths.iter().find_map(|path| file(path, &place, guard));
+    if found.is_some() {
+        return found;
     }
     if let Some(folder) = payload.folder() {
         place.cwd.push(folder);
     }
+    let variables = payload.variables().into_iter();
+    let variables: Vec<_> = variables.map(|(name, value)| (name, Some(vec![Field::of(&value)]))).collect();
     for run in payload.runs() {
-        let mut walk = Walk::new(&place, &guard);
-        payload
-            .variables()
-            .into_iter()
-            .for_each(|(name, value)| walk.export(&name, Some(vec![Field::of(&value)])));
+        let mut walk = Walk::new(&place, guard);
+        variables.iter().for_each(|(name, value)| walk.export(name, value.clone()));
         match &run {
             Run::Shell(text) => walk.text(text),
-            Run::Arguments(list) => walk
-                .command(&list.iter().map(|text| Field::of(text)).collect::<Vec<_>>(), &Setting::default()),
+            Run::Arguments(list) => {
+                let setting = Setting { variables: variables.clone(), ..Setting::default() };
+                walk.command(&list.iter().map(|text| Field::of(text)).collect::<Vec<_>>(), &setting);
+            }
             Run::Code(text) => walk.code("", text),
         }
         if walk.found.is_some() {
@@ -199,6 +215,8 @@ impl Finding {
     }
 }
 
+#[cfg(test)]
+mod calls;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]

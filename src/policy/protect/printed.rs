@@ -81,7 +81,7 @@ impl Walk<'_> {
             | "locate" => self.files_printed(name, arguments),
             _ if input.is_some_and(is_changed) => Some(changed()),
             _ if input.is_some_and(is_known) && CODERS.contains(&name) => Some(changed()),
-            _ if self.speaks(arguments, input) => Some(changed()),
+            _ if self.hints(arguments, input) => Some(changed()),
             _ => input.filter(|input| is_known(input) || is_edited(input)).map(|_| Field::any(EDITED)),
         }
     }
@@ -105,7 +105,7 @@ impl Walk<'_> {
     }
 
     /// Whether a command's words or its input speak of what is protected.
-    pub(super) fn speaks(&mut self, arguments: &[Field], input: Option<&Field>) -> bool {
+    pub(super) fn hints(&mut self, arguments: &[Field], input: Option<&Field>) -> bool {
         let all = arguments.iter().chain(input).map(Field::shown);
         let text = all.collect::<Vec<_>>().join(" ");
         self.spend(16 * text.len());

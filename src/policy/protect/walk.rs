@@ -274,7 +274,7 @@ impl<'a> Walk<'a> {
     /// Whether the texts name a file more than once: where it is made, and where it is used.
     pub(super) fn made_here(&self, file: &Path) -> bool {
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        !name.is_empty() && self.texts.iter().map(|text| text.matches(&name).count()).sum::<usize>() > 1
+        !name.is_empty() && self.texts.first().is_some_and(|text| text.matches(&name).count() > 1)
     }
 
     pub(super) fn script(&mut self, script: &Script) {

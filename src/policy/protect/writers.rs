@@ -1,10 +1,14 @@
-//! Programs that write what they name: `[[program]]` in `config/policies.toml`, and `find`.
+//! Programs that write what they name: `[[program]]` in `config/policies.toml`.
 
 use super::git;
 use super::walk::{Setting, Walk};
 use crate::policy::rules::Entry;
 use crate::policy::shell::{Bit, Field};
-use std::path::Path;
+
+/// Lists of options with a value.
+const VALUED: [&str; 4] = ["values", "outputs", "folders", "texts"];
+/// Lists whose options may be words behind one dash: `-out`.
+const WHOLE: [&str; 6] = ["values", "outputs", "only", "takes", "unless", "texts"];
 
 /// Arguments of a program, sorted.
 #[derive(Debug, Default)]
@@ -14,33 +18,155 @@ struct Sorted {
     folders: Vec<Field>,
     /// Whether one of the `only` options is there.
     only: bool,
+    /// Whether one of the `takes` options is there, and one of the `unless` options.
+    takes: bool,
+    unless: bool,
     /// Whether an option took a value.
     valued: bool,
+    /// Values of options that are no files.
+    told: Vec<Field>,
     /// Short and long options that are there.
     options: String,
 }
 
 impl Walk<'_> {
     /// A program of the table.
-    pub(super) fn program(&mut self, program: Entry<'static>, name: &str, arguments: &[Field]) {
-        // The first word of tar's is options, with a dash or without.
+    pub(super) fn program(
+        &mut self,
+        program: Entry<'static>,
+        name: &str,
+        arguments: &[Field],
+        setting: &Setting,
+    ) {
         let mut arguments = arguments.to_vec();
-        if let Some(first) =
-            arguments.first_mut().filter(|first| name.ends_with("tar") && !git::starts(first, "-"))
-        {
+        if program.knows("words") {
+            let is_word = |field: &Field| field.literal().is_some_and(|word| program.has("words", &word));
+            let Some(at) = arguments.iter().position(is_word) else { return };
+            arguments.drain(..=at);
+        }
+        let verb = program.flag("verb");
+        if let Some(first) = arguments.first_mut().filter(|first| verb && !git::starts(first, "-")) {
             first.bits.insert(0, Bit::Char('-'));
         }
         let sorted = self.sort(program, &arguments);
-        if program.knows("only") && !sorted.only {
+        if program.knows("speaks") {
+            self.speaks(program, name, &sorted, setting);
+        }
+        if sorted.unless || program.knows("only") && !sorted.only {
             return;
         }
         let how = format!("{name} on");
-        let skip = usize::from(!sorted.valued || name == "uniq");
+        let skip = usize::from(!(sorted.valued && name.ends_with("sed")));
         match program.text("operands") {
-            "all" => sorted.operands.iter().for_each(|field| self.take(name, &sorted, field, &how)),
+            "first" if !sorted.takes => {
+                sorted.operands.iter().take(1).for_each(|field| self.write(field, &how))
+            }
+            "all" | "first" => {
+                sorted.operands.iter().for_each(|field| self.all(program, name, &sorted, field, &how))
+            }
             "second" => sorted.operands.iter().skip(skip).for_each(|field| self.write(field, &how)),
-            kind @ ("last" | "move") => self.copy(name, kind == "move", &sorted, &how),
+            "rename" => self.renames(name, &sorted.operands, &how),
+            kind @ ("last" | "move") => {
+                self.copy(program, name, kind == "move" || sorted.takes, &sorted, &how)
+            }
             _ => {}
+        }
+        // What it puts into a folder has the names that come from elsewhere.
+        for folder in sorted.folders.iter().filter(|_| matches!(program.text("operands"), "all" | "first")) {
+            self.write(&within(folder, &Field::any("what it puts there")), &how);
+        }
+    }
+
+    /// Writes an operand in all the ways in which the program may mean it.
+    fn all(&mut self, program: Entry<'static>, name: &str, sorted: &Sorted, field: &Field, how: &str) {
+        if program.flag("remote") && is_remote(field) {
+            return;
+        }
+        self.take(name, sorted, field, how);
+        if program.knows("folders") {
+            // Members of an archive may be patterns.
+            self.write(&super::git_call::globs(field), how);
+        }
+        sorted.folders.iter().for_each(|folder| self.write(&within(folder, field), how));
+        let text = field.literal().unwrap_or_default();
+        if program.flag("peels")
+            && let Some((at, _)) = text.char_indices().rev().find(|(_, c)| *c == '.')
+        {
+            self.write(&Field::of(text.get(..at).unwrap_or_default()), how);
+        }
+        if program.flag("prefixed")
+            && let Some((kind, rest)) = text.split_once(':')
+        {
+            if ["exec", "system", "shell"].contains(&kind.to_ascii_lowercase().as_str()) {
+                self.field_text(&Field::of(rest));
+            }
+            self.write(&Field::of(rest.split(',').next().unwrap_or(rest)), how);
+        }
+    }
+
+    /// What a program is told in a language of its own, as operands or on standard input.
+    fn speaks(&mut self, program: Entry<'static>, name: &str, sorted: &Sorted, setting: &Setting) {
+        for text in sorted.operands.iter().chain(&sorted.told).chain(setting.input.known()).map(Field::shown)
+        {
+            let bare =
+                |word: &str| word.trim_matches(['"', '\'', ',', ')']).replace('\\', "/").to_lowercase();
+            let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ';')).map(bare);
+            if words.any(|word| program.has("speaks", &word)) {
+                self.named_in(&text, &format!("what {name} is told about"));
+            }
+            for line in text.lines().map(str::trim_start) {
+                let escapes = [".shell ", ".system ", "\\!", "!", "shell ", "system "];
+                let piped =
+                    [".once", ".output", "\\o", "\\g"].iter().find_map(|word| line.strip_prefix(word));
+                let piped = piped.and_then(|rest| rest.trim_matches([' ', '\'', '"']).strip_prefix('|'));
+                // `copy … to program '…'`
+                let program = line
+                    .to_lowercase()
+                    .find("program '")
+                    .and_then(|at| line.get(at + 9..)?.split('\'').next());
+                let escaped = escapes.iter().find_map(|escape| line.strip_prefix(escape));
+                let commands = escaped.into_iter().chain(piped).chain(program);
+                commands.for_each(|command| self.field_text(&Field::of(command)));
+            }
+        }
+    }
+
+    /// Programs that give files other names: `rename s/a/b/ FILES`, `rename a b FILES`, `mmv FROM TO`.
+    fn renames(&mut self, name: &str, operands: &[Field], how: &str) {
+        let words: Vec<String> = operands.iter().map(Field::shown).collect();
+        let first = words.first().map(String::as_str).unwrap_or_default();
+        let mut change = first.strip_prefix('s').and_then(|rest| {
+            let mark = rest.chars().next().filter(char::is_ascii_punctuation)?;
+            let mut parts = rest.get(1..)?.split(mark);
+            Some((parts.next()?.trim_matches(['^', '$']).replace('\\', ""), parts.next()?.to_owned()))
+        });
+        let mut files = operands.get(1..).unwrap_or_default();
+        if name.starts_with('m') {
+            files = operands;
+        } else if change.is_none() && words.len() > 2 {
+            change = Some((first.to_owned(), words.get(1).cloned().unwrap_or_default()));
+            files = operands.get(2..).unwrap_or_default();
+        } else {
+            self.named_in(first, how);
+        }
+        for file in files {
+            let mut parts = file.shown();
+            // `#1` of mmv is what a pattern of it stood for.
+            let marked = name.starts_with('m') && parts.contains('#');
+            if marked {
+                parts = parts.replace(|c: char| c.is_ascii_digit(), "");
+                let bits = parts.chars().map(|c| if c == '#' { Bit::Any } else { Bit::Char(c) });
+                self.write(&Field { bits: bits.collect(), unknown: Some("#1".to_owned()) }, how);
+                continue;
+            }
+            for file in self.spread(&super::git_call::globs(file)) {
+                self.write(&file, how);
+                if let (Some((from, to)), Some(path)) = (&change, file.literal())
+                    && !from.is_empty()
+                {
+                    self.write(&Field::of(&path.replacen(from, to, 1)), how);
+                }
+            }
         }
     }
 
@@ -66,7 +192,7 @@ impl Walk<'_> {
     }
 
     /// Copies, moves and links: sources, then where they go.
-    fn copy(&mut self, name: &str, moves: bool, sorted: &Sorted, how: &str) {
+    fn copy(&mut self, program: Entry<'static>, name: &str, moves: bool, sorted: &Sorted, how: &str) {
         let mut sources = sorted.operands.clone();
         let (target, into) = match sorted.folders.last() {
             Some(folder) => (Some(folder.clone()), true),
@@ -74,9 +200,14 @@ impl Walk<'_> {
             // `ln FILE` makes a link in the working directory.
             None => (Some(Field::of(".")).filter(|_| name == "ln"), true),
         };
-        let Some(target) = target else { return };
-        let symbolic = name.ends_with("ln") && sorted.options.contains('s');
-        if moves && !symbolic {
+        let Some(target) = target.filter(|target| !program.flag("remote") || !is_remote(target)) else {
+            return;
+        };
+        let (links, has) = (name.ends_with("ln"), |option| sorted.options.contains(option));
+        let copies_links = matches!(name, "cp" | "gcp") && (has('s') || has('l'));
+        let symbolic = (links || copies_links) && has('s');
+        // A second name of a file is written as that file.
+        if (moves || copies_links) && !symbolic {
             sources.iter().for_each(|source| self.take(name, sorted, source, how));
         }
         let slash = target.bits.last() == Some(&Bit::Char('/'));
@@ -107,7 +238,7 @@ impl Walk<'_> {
                 self.whole(target, how);
             }
             if symbolic {
-                sources.iter().for_each(|source| self.link(target, source));
+                sources.iter().for_each(|source| self.link(target, source, has('r') || copies_links));
             }
         }
     }
@@ -118,14 +249,14 @@ impl Walk<'_> {
         folders.any(|folder| self.place.is_folder(&folder) || self.made.contains(&folder))
     }
 
-    /// A symbolic link that later commands go through.
-    fn link(&mut self, link: &Field, target: &Field) {
+    /// A symbolic link that later commands go through. `here`: its target is meant from the working directory.
+    fn link(&mut self, link: &Field, target: &Field, here: bool) {
         let (Some(link), Some(to)) = (link.literal(), target.literal()) else {
             return self.write(target, "a link to");
         };
         for base in self.cwd.clone().into_iter().flatten() {
             let at = super::place::normal(&base.join(&link));
-            self.links.push((at, to.clone().into()));
+            self.links.push((at, if here { base.join(&to) } else { to.clone().into() }));
         }
     }
 
@@ -138,7 +269,7 @@ impl Walk<'_> {
                 sorted.operands.extend(rest.by_ref().cloned());
             } else if !git::starts(argument, "-") || argument.bits.len() == 1 {
                 sorted.operands.push(argument.clone());
-            } else if word.starts_with("--") || program.has("outputs", &word) || program.has("only", &word) {
+            } else if word.starts_with("--") || WHOLE.iter().any(|list| program.has(list, &word)) {
                 let (option, value) = git::setting(argument);
                 let option = option.literal().unwrap_or_default();
                 let value = value.filter(|_| argument.bits.contains(&Bit::Char('=')));
@@ -148,14 +279,20 @@ impl Walk<'_> {
                         .any(|name| name == option || (option.len() > 3 && name.starts_with(&option)))
                 };
                 sorted.only |= shortened("only");
+                sorted.takes |= shortened("takes");
+                sorted.unless |= shortened("unless");
                 sorted.options.push_str(option.trim_start_matches("--recursive"));
                 if option == "--recursive" || option == "--archive" {
                     sorted.options.push('R');
                 }
-                if option == "--symbolic" {
+                if option.starts_with("--symbolic") {
                     sorted.options.push('s');
+                } else if option == "--link" {
+                    sorted.options.push('l');
+                } else if option == "--relative" {
+                    sorted.options.push('r');
                 }
-                let takes = ["values", "outputs", "folders"].into_iter().find(|list| shortened(list));
+                let takes = VALUED.into_iter().find(|list| shortened(list));
                 let value = value.or_else(|| takes.and_then(|_| rest.next().cloned()));
                 self.option(takes, value, &mut sorted);
             } else {
@@ -181,7 +318,9 @@ impl Walk<'_> {
                 // A suffix may follow; an option that takes a value may as well.
                 sorted.only = true;
             }
-            let takes = ["values", "outputs", "folders"].into_iter().find(|list| program.has(list, &option));
+            sorted.takes |= program.has("takes", &option);
+            sorted.unless |= program.has("unless", &option);
+            let takes = VALUED.into_iter().find(|list| program.has(list, &option));
             if takes.is_some() {
                 let joined = Some(argument.after(at + 1)).filter(|value| !value.bits.is_empty());
                 let value = joined.or_else(|| rest.next().cloned());
@@ -193,108 +332,37 @@ impl Walk<'_> {
     fn option(&mut self, takes: Option<&str>, value: Option<Field>, sorted: &mut Sorted) {
         sorted.valued |= takes == Some("values");
         match (takes, value) {
+            (Some("values"), Some(value)) => sorted.told.push(value),
+            (Some("texts"), Some(value)) => self.field_text(&behind_name(&value)),
             (Some("outputs"), Some(value)) => self.write(&value, "writing to"),
             (Some("folders"), Some(value)) => sorted.folders.push(value),
             _ => {}
         }
     }
-
-    /// `find`, and what it does with what it finds.
-    pub(super) fn find_files(&mut self, arguments: &[Field], setting: &Setting) {
-        let words: Vec<String> = arguments.iter().map(|field| field.literal().unwrap_or_default()).collect();
-        let is_test = |word: &String| word.starts_with(['-', '(', '!']);
-        let starts: Vec<&Field> = arguments
-            .iter()
-            .zip(&words)
-            .take_while(|(_, word)| !is_test(word))
-            .map(|(field, _)| field)
-            .collect();
-        let mut names = Vec::new();
-        let mut actions = Vec::new();
-        for (at, word) in words.iter().enumerate() {
-            let next = arguments.get(at + 1);
-            match word.as_str() {
-                "-name" | "-iname" | "-path" | "-ipath" | "-wholename" => names.extend(next.cloned()),
-                "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
-                    next.into_iter().for_each(|file| self.write(file, "find writing to"))
-                }
-                "-delete" => actions.push(None),
-                "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch" => {
-                    let after = arguments.iter().skip(at + 1);
-                    let ends = |field: &&Field| !matches!(field.literal().as_deref(), Some(";" | "+"));
-                    actions.push(Some(after.take_while(ends).cloned().collect::<Vec<_>>()));
-                }
-                _ => {}
-            }
-        }
-        if actions.is_empty() {
-            return;
-        }
-        let mut hits = self.protected_below(&starts, &names);
-        hits.push(Field::any("what find finds"));
-        for (action, hit) in actions.iter().flat_map(|action| hits.iter().map(move |hit| (action, hit))) {
-            match action {
-                None => self.write(hit, "find -delete on"),
-                Some(list) => {
-                    let place = |field: &Field| match field.literal() {
-                        Some(text) if text.contains("{}") => {
-                            Field { bits: hit.bits.clone(), unknown: hit.unknown.clone() }
-                        }
-                        _ => field.clone(),
-                    };
-                    let list: Vec<Field> = list.iter().map(place).collect();
-                    self.apart(|walk| walk.command(&list, setting));
-                }
-            }
-        }
-    }
-
-    /// The protected files that `find` prints.
-    pub(super) fn found_by(&self, arguments: &[Field]) -> Vec<Field> {
-        let words: Vec<String> = arguments.iter().map(|field| field.literal().unwrap_or_default()).collect();
-        let begin = words.iter().take_while(|word| !word.starts_with(['-', '(', '!'])).count();
-        let starts: Vec<&Field> = arguments.iter().take(begin).collect();
-        let mut before = "";
-        let mut names = Vec::new();
-        for (word, field) in words.iter().zip(arguments) {
-            if matches!(before, "-name" | "-iname" | "-path" | "-ipath" | "-wholename") {
-                names.push(field.clone());
-            }
-            before = word;
-        }
-        self.protected_below(&starts, &names)
-    }
-
-    /// Protected files below the start points of `find` that its names fit.
-    pub(super) fn protected_below(&self, starts: &[&Field], names: &[Field]) -> Vec<Field> {
-        let here = Field::of(".");
-        let starts = if starts.is_empty() { vec![&here] } else { starts.to_vec() };
-        let mut hits = Vec::new();
-        for base in self.cwd.iter().flatten() {
-            for start in starts.iter().filter_map(|start| start.literal()) {
-                let folder = base.join(&start);
-                for file in self.place.below(&folder) {
-                    let text = |path: &Path| path.to_string_lossy().into_owned();
-                    let name = file.file_name().map(|name| text(name.as_ref())).unwrap_or_default();
-                    // As find prints it.
-                    let printed =
-                        file.strip_prefix(&folder).map(|below| text(&Path::new(&start).join(below)));
-                    let printed = printed.unwrap_or_default();
-                    let fits = |pattern: &Field| glob(pattern, &name) || glob(pattern, &printed);
-                    if hits.len() < 8
-                        && (names.is_empty() || names.iter().any(fits))
-                        && self.protected(&text(&file), base).is_some()
-                    {
-                        hits.push(Field::of(&text(&file)));
-                    }
-                }
-            }
-        }
-        hits
-    }
 }
 
-/// Whether a name fits a pattern that stands for itself in the shell.
-fn glob(pattern: &Field, name: &str) -> bool {
-    super::guard::meet(&super::git_call::globs(pattern).bits, &Field::of(name).bits)
+/// A file in a folder.
+pub(super) fn within(folder: &Field, file: &Field) -> Field {
+    let mut inside = folder.clone();
+    inside.bits.push(Bit::Char('/'));
+    inside.push(file);
+    inside
+}
+
+/// Whether a path is on another machine, or in a container: `host:path`, `namespace/pod:path`.
+fn is_remote(field: &Field) -> bool {
+    let local = matches!(field.bits.first(), Some(Bit::Char('.' | '/' | '~' | ':')));
+    !local && field.bits.contains(&Bit::Char(':'))
+}
+
+/// A text without the name that it is given to: `SHELL=…`, `--cmd=…`, `ProxyCommand=…`.
+pub(super) fn behind_name(field: &Field) -> Field {
+    let named =
+        |bit: &&Bit| matches!(bit, Bit::Char(c) if c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    let length = field.bits.iter().take_while(named).count();
+    if length > 0 && field.bits.get(length) == Some(&Bit::Char('=')) {
+        field.after(length + 1)
+    } else {
+        field.clone()
+    }
 }
