@@ -70,12 +70,8 @@ impl Walk<'_> {
             self.language(language, short, long, arguments, setting);
         }
         match name {
-            "vi" | "vim" | "nvim" | "ex" | "ed" | "emacs" => {
-                let texts = arguments.iter().chain(&setting.input).map(Field::shown).collect::<Vec<_>>();
-                texts.iter().for_each(|text| self.named_in(text, "an editor's command on"));
-            }
-            "sed" | "gsed" => arguments.iter().for_each(|field| self.sed(&field.shown())),
-            "awk" | "gawk" | "mawk" | "nawk" => self.awk(arguments),
+            "sed" | "gsed" => self.sed(arguments, setting),
+            "awk" | "gawk" | "mawk" | "nawk" => self.awk(arguments, setting),
             "patch" | "gpatch" => setting.input.iter().for_each(|field| self.patch(&field.shown())),
             "dd" => {
                 let outputs = arguments.iter().filter(|field| git::starts(field, "of="));
@@ -88,7 +84,7 @@ impl Walk<'_> {
                 files.skip(1).for_each(|field| self.write(field, "json.tool to"));
             }
             "curl" | "wget" => self.download(name, arguments),
-            _ => {}
+            _ => self.console(name, arguments, setting),
         }
         if let Some(program) = self.rules.named("program", name) {
             self.program(program, name, arguments);

@@ -1,8 +1,10 @@
 //! Programs with a language of their own: what their texts may write.
 
+use super::code::{self, Code};
+use super::tongue::Tongue;
 use super::walk::{Setting, Walk};
-use super::{What, code, git};
-use crate::policy::shell::Field;
+use super::{What, git};
+use crate::policy::shell::{Bit, Field};
 
 /// Programs that run text in a language of their own, and their options for it: short ones, long ones.
 pub(super) const LANGUAGES: &[(&str, &str, &[&str])] = &[
@@ -19,6 +21,14 @@ pub(super) const LANGUAGES: &[(&str, &str, &[&str])] = &[
     ("rscript", "e", &[]),
     ("tclsh", "", &[]),
     ("osascript", "e", &[]),
+    ("luajit", "e", &[]),
+    ("jruby", "e", &[]),
+    ("tsx", "ep", &["--eval", "--print"]),
+    ("ts-node", "ep", &["--eval", "--print"]),
+    ("r", "e", &[]),
+    ("julia", "eE", &["--eval", "--print"]),
+    ("guile", "c", &[]),
+    ("expect", "c", &[]),
 ];
 
 impl Walk<'_> {
@@ -58,31 +68,96 @@ impl Walk<'_> {
         {
             texts.extend(setting.input.iter().map(Field::shown));
         }
-        texts.iter().for_each(|text| self.code(language, text));
+        let given = setting.variables.iter().filter_map(|(_, value)| value.as_ref()).flatten();
+        let given: Vec<Field> = operands.into_iter().chain(given).cloned().collect();
+        let mut commands: Vec<Field> = given.clone();
+        if !texts.is_empty() {
+            commands.extend(setting.input.clone().filter(|input| !texts.contains(&input.shown())));
+        }
+        // Several texts are one program.
+        let texts: Vec<String> = if texts.len() > 1 { vec![texts.join("\n")] } else { texts };
+        let mut writes = false;
+        for text in &texts {
+            writes |= self.code_given(language, text, &commands);
+        }
         // The text may take its paths from elsewhere.
-        if texts.iter().any(|text| code::may_write(language, text)) {
-            let given = setting.variables.iter().filter_map(|(_, value)| value.as_ref()).flatten();
-            for field in operands.into_iter().chain(given).filter(|field| field.literal().is_some()) {
+        if writes {
+            for field in given.iter().filter(|field| field.literal().is_some()) {
                 self.write(field, &format!("text for {language} on"));
+            }
+        }
+        if language == "perl" {
+            self.perl_operands(&given);
+        }
+    }
+
+    /// A file that `<>` of Perl opens may be one to write, or a command.
+    fn perl_operands(&mut self, operands: &[Field]) {
+        for field in operands {
+            let text = field.shown();
+            if let Some(path) = text.trim_start().strip_prefix('>') {
+                self.write(&Field::of(path.trim_start_matches('>').trim()), "text for perl on");
+            } else if text.trim().starts_with('|') || text.trim().ends_with('|') {
+                self.field_text(&Field::of(text.trim().trim_matches('|')));
             }
         }
     }
 
     /// Text in another language.
     pub(super) fn code(&mut self, language: &str, text: &str) {
-        if !code::may_write(language, text) {
-            return;
+        self.code_given(language, text, &[]);
+    }
+
+    /// Text in another language that gets `given`; whether it may write what is not known.
+    fn code_given(&mut self, language: &str, text: &str, given: &[Field]) -> bool {
+        let tongues =
+            Tongue::of(language).map_or_else(|| vec![Tongue::Python, Tongue::Script], |tongue| vec![tongue]);
+        let how = format!("text for {} that names", if language.is_empty() { "a program" } else { language });
+        let mut unknown = false;
+        for tongue in tongues {
+            self.spend(8 * text.len());
+            if self.found.is_some() {
+                return true;
+            }
+            let code = Code::read(tongue, text);
+            self.started(&code, given, false);
+            let writes = code.writes();
+            for target in &writes.targets {
+                self.code_field(target, &how);
+            }
+            if writes.unknown {
+                unknown = true;
+                self.named_in(text, &how);
+                for made in code.made() {
+                    self.code_field(&made, &how);
+                }
+            }
         }
-        for path in code::paths(text) {
-            self.code_path(
-                &path,
-                &format!("text for {} that names", if language.is_empty() { "a program" } else { language }),
-            );
+        unknown
+    }
+
+    /// A text of another language, and the words in it, as paths.
+    fn code_field(&mut self, field: &Field, how: &str) {
+        self.spend(field.bits.len());
+        if let Some(path) = field.literal() {
+            self.code_path(&path, how);
+        }
+        for word in field.words() {
+            let known = word.bits.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
+            match word.literal() {
+                Some(path) if path.len() > 2 => self.code_path(&path, how),
+                None if known > 2 => self.write(&word, how),
+                _ => {}
+            }
         }
     }
 
     /// A word of another language that may be a path.
     fn code_path(&mut self, path: &str, how: &str) {
+        self.spend(256);
+        if self.found.is_some() {
+            return;
+        }
         let fields: Vec<Field> =
             Field::of(path).parts('/').into_iter().filter(|part| !part.bits.is_empty()).collect();
         for base in self.cwd.clone().into_iter().flatten() {
@@ -96,46 +171,16 @@ impl Walk<'_> {
         }
     }
 
-    /// `w FILE` and `e COMMAND` of sed.
-    pub(super) fn sed(&mut self, script: &str) {
-        for line in script.lines() {
-            for (at, _) in line.match_indices(['w', 'W', 'e']) {
-                // Each may take the rest of the line.
-                self.spend(line.len());
-                if self.found.is_some() {
-                    return;
-                }
-                let Some((command, rest)) = line.get(at..).and_then(|text| text.split_at_checked(1)) else {
-                    continue;
-                };
-                let rest = rest.trim();
-                match command {
-                    "e" if rest.contains(' ')
-                        && line.get(at + 1..).is_some_and(|text| text.starts_with(' ')) =>
-                    {
-                        self.field_text(&Field::of(rest))
-                    }
-                    "e" => {}
-                    _ if !rest.is_empty() => self.write(&Field::of(rest), "sed writing to"),
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    pub(super) fn awk(&mut self, arguments: &[Field]) {
-        let words: Vec<String> = arguments.iter().map(Field::shown).collect();
-        if words.iter().any(|word| word == "inplace" || word == "-iinplace") {
-            arguments.iter().for_each(|field| self.write(field, "awk in place on"));
-        }
-        if words.iter().any(|text| text.contains(['>', '|']) || text.contains("system")) {
-            words.iter().for_each(|text| self.named_in(text, "a program of awk that names"));
-        }
-    }
-
     /// Every word of a text in another language that may be a path.
     pub(super) fn named_in(&mut self, text: &str, how: &str) {
-        code::paths(text).iter().for_each(|path| self.code_path(path, how));
+        for path in code::paths(text) {
+            self.code_path(&path, how);
+            // Names that the text itself may spread.
+            let plain = path.chars().filter(|c| c.is_alphanumeric() || *c == '.').count();
+            if path.contains(['*', '?']) && plain > 2 && !path.starts_with("**") {
+                self.write(&super::git_call::globs(&Field::of(&path)), how);
+            }
+        }
     }
 }
 
