@@ -7,6 +7,7 @@ use super::git;
 use super::tongue::{Token, Tongue};
 use super::walk::{Setting, Walk};
 use crate::policy::shell::Field;
+use std::collections::HashSet;
 
 /// The arguments of awk, sorted.
 #[derive(Debug, Default)]
@@ -27,8 +28,8 @@ impl Walk<'_> {
             sorted.operands.iter().for_each(|field| self.write(field, "awk in place on"));
         }
         sorted.outputs.iter().for_each(|field| self.write(field, "awk writing to"));
-        let mut given: Vec<Field> = sorted.given.iter().map(|(_, value)| value.clone()).collect();
-        given.extend(sorted.operands.iter().cloned());
+        let mut given = sorted.operands.clone();
+        given.extend(sorted.given.iter().map(|(_, value)| value.clone()));
         given.extend(setting.input.clone());
         given.extend(setting.variables.iter().filter_map(|(_, value)| value.as_ref()).flatten().cloned());
         for program in &sorted.programs {
@@ -48,19 +49,26 @@ impl Walk<'_> {
     /// What is printed to files.
     fn awk_prints(&mut self, tokens: &[Token], program: &str, named: &[(String, Field)], given: &[Field]) {
         let how = "a program of awk that prints to";
+        let mut open = false;
+        let mut seen = HashSet::new();
         for target in targets(tokens) {
+            self.spend(64);
+            if self.found.is_some() {
+                return;
+            }
             let fields: Vec<Field> = match target {
                 [Token::Text(field)] if !field.is_any() => vec![field.clone()],
                 [Token::Word(name)] if named.iter().any(|(given, _)| given == name) => {
                     named.iter().filter(|(given, _)| given == name).map(|(_, value)| value.clone()).collect()
                 }
                 // The program decides when it runs: it may be any file that is named.
+                _ if std::mem::replace(&mut open, true) => Vec::new(),
                 _ => {
                     self.named_in(program, how);
                     given.to_vec()
                 }
             };
-            for field in fields {
+            for field in fields.into_iter().filter(|field| seen.insert(field.shown())).collect::<Vec<_>>() {
                 self.write(&field, how);
                 field
                     .words()
@@ -146,7 +154,8 @@ fn sort(arguments: &[Field], setting: &Setting) -> Sorted {
                 sorted.outputs.extend(joined)
             }
             _ if git::starts(argument, "-") && word.len() > 1 => {}
-            _ => sorted.operands.push(argument.clone()),
+            // Options end with the first operand.
+            _ => sorted.operands.extend(std::iter::once(argument).chain(rest.by_ref()).cloned()),
         }
     }
     if !in_file && !sorted.operands.is_empty() {

@@ -106,7 +106,8 @@ impl Code {
                 let (first, last) = (text.bits.first(), text.bits.last());
                 [first, last].contains(&Some(&Bit::Char('|')))
             };
-            self.words().any(|word| matches!(word, "open" | "ARGV")) && self.texts().any(pipe)
+            self.words().any(|word| matches!(word, "open" | "ARGV" | "@ARGV" | "$ARGV"))
+                && self.texts().any(pipe)
         };
         let named = |text: &Field| {
             text.bits.len() < 40
@@ -114,7 +115,13 @@ impl Code {
                     text.chars().all(|c| c.is_alphanumeric() || "_-./:".contains(c)) && has_part(&text)
                 })
         };
-        self.parts.iter().any(run) || self.words().any(starts_processes) || self.texts().any(named) || piped()
+        let loads =
+            self.tongue == Tongue::Lua && self.words().any(|word| matches!(word, "load" | "loadstring"));
+        loads
+            || self.parts.iter().any(run)
+            || self.words().any(starts_processes)
+            || self.texts().any(named)
+            || piped()
     }
 
     /// What it does to files.
@@ -152,10 +159,12 @@ impl Code {
                 }
                 let rest = list.fields.get(1..).unwrap_or_default();
                 made.extend(list.fields.first().and_then(|first| filled(first, rest)));
-                // `'.'.join(…)`, `implode('.', …)`, `join("/", …)`
-                made.extend(
-                    list.fields.first().filter(|first| first.bits.len() < 3).map(|first| with(rest, first)),
-                );
+                // `implode('.', …)`, `join("/", …)`
+                for at in 0..list.fields.len().min(3) {
+                    let between = list.fields.get(at).filter(|text| text.bits.len() < 3);
+                    let rest = list.fields.get(at + 1..).unwrap_or_default();
+                    made.extend(between.map(|between| with(rest, between)));
+                }
             }
             made.extend(self.put_in(part));
         }
@@ -168,6 +177,15 @@ impl Code {
         for (at, token) in part.joined.iter().enumerate() {
             let Some(text) = token.text().filter(|text| text.bits.len() <= LONGEST_PATH) else { continue };
             let next = part.joined.get(at + 1);
+            // `Path('biome').with_suffix('.json')`
+            let near = part
+                .joined
+                .iter()
+                .skip(at + 1)
+                .take(5)
+                .find_map(Token::text)
+                .filter(|near| near.bits.len() < 64);
+            made.extend(near.map(|near| with(&[text.clone(), near.clone()], &Field::default())));
             let put_in = next.is_some_and(|token| token.is('%')) || next.is_some_and(|token| token.is('.'));
             if !put_in {
                 continue;
@@ -206,7 +224,7 @@ fn with(fields: &[Field], between: &Field) -> Field {
 
 /// Parts of names that start processes, or that take from somewhere what they run.
 const STARTING: &str = "system popen exec spawn subprocess child_process fork getoutput getstatus check_ passthru proc_ \
-    shell pexpect getattr eval import_module importlib ctypes cdll ffi binding globalthis mainmodule \
+    shell pexpect runsource runcode interactiveinterpreter timeit webbrowser readpipe cprofile getattr eval import_module importlib ctypes cdll ffi binding globalthis mainmodule \
     constructor runpy __ dlopen syscall call-process start-process make-process process- processbuilder \
     call_user_func array_map open3 open2 jobstart job_start term_start termopen worker_threads plumbum \
     invoke execa simple-git gitpython dulwich backtick";

@@ -16,8 +16,8 @@ impl Walk<'_> {
                 for text in &texts {
                     self.named_in(text, "an editor's command on");
                     self.banged(text);
-                    self.run_text(Tongue::Other, text);
                 }
+                self.run_text(Tongue::Other, &texts.join("\n"));
                 for line in lines() {
                     self.after_word(line, &["te", "ter", "term", "termi", "terminal"]);
                 }
@@ -84,7 +84,7 @@ impl Walk<'_> {
     fn banged(&mut self, text: &str) {
         for line in text.lines() {
             for (at, _) in line.match_indices('!') {
-                self.spend(line.len());
+                self.spend(16 * line.len());
                 if self.found.is_some() {
                     return;
                 }
@@ -103,7 +103,7 @@ impl Walk<'_> {
         for word in line.split(cut) {
             let end = from + word.len();
             if words.contains(&word) {
-                self.spend(line.len());
+                self.spend(16 * line.len());
                 if self.found.is_none() {
                     self.field_text(&Field::of(line.get(end..).unwrap_or_default().trim()));
                 }
@@ -119,6 +119,7 @@ impl Walk<'_> {
             _ => line,
         };
         let line = line.trim();
+        self.run_text(Tongue::Other, line);
         if let Some(rest) = line.strip_prefix('!').or_else(|| line.strip_prefix('|')) {
             return self.field_text(&Field::of(rest));
         }
@@ -221,6 +222,7 @@ impl Walk<'_> {
             .replace("$(shell ", "$( ")
             .replace("${shell ", "$( ")
             .replace("$$", "$");
+        let text = variables_of_make(text);
         for line in text.lines() {
             let value = line.split_once('=').map(|(_, value)| value);
             for part in line.split(';').chain([line]).chain(value) {
@@ -242,4 +244,21 @@ impl Walk<'_> {
         }
         self.run_text(Tongue::Other, text);
     }
+}
+
+/// The text of a Makefile with the values of its variables.
+fn variables_of_make(mut text: String) -> String {
+    let assigned = text.lines().filter_map(|line| line.split_once('='));
+    let variables: Vec<(String, String)> = assigned
+        .map(|(name, value)| (name.trim_end_matches([':', '?', '+', ' ']).trim(), value.trim()))
+        .filter(|(name, value)| !name.is_empty() && !name.contains(char::is_whitespace) && value.len() < 256)
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .take(32)
+        .collect();
+    for (name, value) in &variables {
+        if text.len() < 1 << 20 {
+            text = text.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
+        }
+    }
+    text
 }

@@ -105,10 +105,14 @@ impl<'a> Look<'a> {
         let method = self.before(at, 1).is_some_and(|at| self.is(at, '.'));
         let owner = self.before(at, 2).and_then(|at| self.word(at)).filter(|_| method);
         match word {
-            "os" if !method && owner.is_none() => return self.module(at, OS_READS, "import"),
+            "os" | "fs" if method => return true,
+            "os" => return self.module(at, OS_READS, "import"),
             "fs" | "fsp" | "fsPromises" if !method => return self.module(at, FS_READS, ""),
             "require" if self.is(at + 1, '(') => return self.required(at),
             "from" => return self.imported(at),
+            "Bun" if self.tokens.iter().any(|token| matches!(token.word(), Some("delete" | "writer"))) => {
+                return true;
+            }
             "Deno" | "Bun" => {
                 let read = self.word(at + 2);
                 return !read.is_some_and(|word| {
@@ -178,6 +182,11 @@ impl<'a> Look<'a> {
 
     /// `require('…')`
     fn required(&self, at: usize) -> bool {
+        // A path is no module of Node's own.
+        let made = self.word(at + 2) == Some("path") && self.is(at + 3, '.');
+        if made && matches!(self.word(at + 4), Some("resolve" | "join")) {
+            return false;
+        }
         let Some(module) = self.text(at + 2).filter(|_| self.is(at + 3, ')')) else { return true };
         let module = module.strip_prefix("node:").unwrap_or(&module);
         if !matches!(module, "fs" | "fs/promises") {
@@ -294,6 +303,9 @@ impl<'a> Look<'a> {
             if !(depth == 1 && token.is('(')) {
                 arguments.last_mut().into_iter().for_each(|argument| argument.push(token));
             }
+        }
+        if arguments.iter().any(|argument| argument.first().is_some_and(|token| token.is('*'))) {
+            return true;
         }
         let modes = arguments.iter().skip(usize::from(!of_path)).filter(|argument| !argument.is_empty());
         let mut writes = false;

@@ -44,7 +44,7 @@ const CHANGES: &str = "write unlink rmsync append truncate rename copyfile chmod
     pickle marshal mainmodule fdopen";
 
 /// Names that change something, whole.
-const WHOLE: &str = "rm cp mv link touch exec Function global Proxy vm globals locals vars posix nt dump save outputFile \
+const WHOLE: &str = "rm cp mv link touch exec Function global Proxy vm globals locals vars posix nt modules dump save outputFile \
     copytree move opener truncate io_open module";
 
 /// Names with such parts that are harmless where they are called as methods of values.

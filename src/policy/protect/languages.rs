@@ -5,6 +5,7 @@ use super::tongue::Tongue;
 use super::walk::{Setting, Walk};
 use super::{What, git};
 use crate::policy::shell::{Bit, Field};
+use std::collections::HashSet;
 
 /// Programs that run text in a language of their own, and their options for it: short ones, long ones.
 pub(super) const LANGUAGES: &[(&str, &str, &[&str])] = &[
@@ -16,13 +17,14 @@ pub(super) const LANGUAGES: &[(&str, &str, &[&str])] = &[
     ("deno", "", &["eval"]),
     ("perl", "eE", &[]),
     ("ruby", "e", &[]),
-    ("php", "r", &["--run"]),
+    ("php", "rBRE", &["--run", "--process-code", "--process-begin", "--process-end"]),
     ("lua", "e", &[]),
     ("rscript", "e", &[]),
     ("tclsh", "", &[]),
     ("osascript", "e", &[]),
     ("luajit", "e", &[]),
     ("jruby", "e", &[]),
+    ("zx", "e", &["--eval"]),
     ("tsx", "ep", &["--eval", "--print"]),
     ("ts-node", "ep", &["--eval", "--print"]),
     ("r", "e", &[]),
@@ -47,15 +49,27 @@ impl Walk<'_> {
         let mut operands = Vec::new();
         while let Some(argument) = rest.next() {
             let word = argument.literal().unwrap_or_default();
-            let cluster = word.strip_prefix('-').filter(|cluster| !cluster.starts_with('-') && !operand);
-            if long.contains(&word.as_str()) {
+            // An option's value looks like an operand.
+            let cluster = word
+                .strip_prefix('-')
+                .filter(|cluster| !cluster.starts_with('-') && (!operand || texts.is_empty()));
+            if long.contains(&word.as_str()) && (!operand || texts.is_empty()) {
                 texts.extend(rest.next().map(Field::shown));
             } else if let Some((_, text)) = word.split_once('=').filter(|(option, _)| long.contains(option)) {
                 texts.push(text.to_owned());
-            } else if let Some(at) = cluster.and_then(|cluster| cluster.find(|c| short.contains(c))) {
+            } else if let Some(at) = cluster.and_then(|cluster| code_at(cluster, language, short)) {
                 let joined: String = word.chars().skip(at + 2).collect();
                 let code = if joined.is_empty() { rest.next().map(Field::shown) } else { Some(joined) };
                 texts.extend(code);
+                // All that comes after it is for the text.
+                operand |= language == "python" || language == "pypy";
+            } else if let Some(module) = word.strip_prefix("-M").filter(|_| language == "perl" && !operand) {
+                // It is put into the text as it stands.
+                texts.push(module.to_owned());
+            } else if operand {
+                operands.push(argument);
+            } else if word == "--" {
+                operand = true;
             } else if git::starts(argument, "-") && word.len() > 1 {
                 operand |= word == "-m";
             } else {
@@ -63,9 +77,9 @@ impl Walk<'_> {
                 operands.push(argument);
             }
         }
-        if texts.is_empty()
-            && (!operand || arguments.first().and_then(Field::literal).as_deref() == Some("-"))
-        {
+        let input = operands.first().and_then(|file| file.literal());
+        let reads_input = input.is_some_and(|file| matches!(file.as_str(), "-" | "/dev/stdin" | "/dev/fd/0"));
+        if texts.is_empty() && (!operand || operands.is_empty() || reads_input) {
             texts.extend(setting.input.iter().map(Field::shown));
         }
         let given = setting.variables.iter().filter_map(|(_, value)| value.as_ref()).flatten();
@@ -82,7 +96,7 @@ impl Walk<'_> {
         }
         // The text may take its paths from elsewhere.
         if writes {
-            for field in given.iter().filter(|field| field.literal().is_some()) {
+            for field in &given {
                 self.write(field, &format!("text for {language} on"));
             }
         }
@@ -110,8 +124,12 @@ impl Walk<'_> {
 
     /// Text in another language that gets `given`; whether it may write what is not known.
     fn code_given(&mut self, language: &str, text: &str, given: &[Field]) -> bool {
-        let tongues =
-            Tongue::of(language).map_or_else(|| vec![Tongue::Python, Tongue::Script], |tongue| vec![tongue]);
+        let tongues = match Tongue::of(language) {
+            // It takes JavaScript as well.
+            Some(Tongue::Apple) => vec![Tongue::Apple, Tongue::Script],
+            Some(tongue) => vec![tongue],
+            None => vec![Tongue::Python, Tongue::Script],
+        };
         let how = format!("text for {} that names", if language.is_empty() { "a program" } else { language });
         let mut unknown = false;
         for tongue in tongues {
@@ -128,8 +146,11 @@ impl Walk<'_> {
             if writes.unknown {
                 unknown = true;
                 self.named_in(text, &how);
+                let mut seen = HashSet::new();
                 for made in code.made() {
-                    self.code_field(&made, &how);
+                    if seen.insert(made.shown()) {
+                        self.code_field(&made, &how);
+                    }
                 }
             }
         }
@@ -139,7 +160,7 @@ impl Walk<'_> {
     /// A text of another language, and the words in it, as paths.
     fn code_field(&mut self, field: &Field, how: &str) {
         self.spend(field.bits.len());
-        if let Some(path) = field.literal() {
+        if let Some(path) = field.literal().filter(|path| path.len() > 2) {
             self.code_path(&path, how);
         }
         for word in field.words() {
@@ -182,6 +203,20 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Where in joined short options the one for a text is: what comes after one with a value is that value.
+fn code_at(cluster: &str, language: &str, short: &str) -> Option<usize> {
+    let valued = match language {
+        "perl" => "MmIFDVdx",
+        "ruby" | "jruby" => "rIEFCT",
+        "python" | "pypy" => "WXm",
+        "php" => "dcz",
+        "lua" | "luajit" => "l",
+        _ => "",
+    };
+    let at = cluster.find(|c| short.contains(c))?;
+    (!cluster.chars().take(at).any(|c| valued.contains(c))).then_some(at)
 }
 
 /// Whether `name` is that of a language, with or without a version: `python3.11`.

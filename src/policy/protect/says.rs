@@ -148,6 +148,14 @@ impl Says<'_> {
         }
         match word {
             "open" | "fopen" => !self.reads(at),
+            "new"
+                if at
+                    .checked_sub(2)
+                    .and_then(|at| self.word(at))
+                    .is_some_and(|owner| matches!(owner, "File" | "IO")) =>
+            {
+                !self.reads(at)
+            }
             // A file of code.
             "do" if perl => matches!(self.tokens.get(at + 1), Some(Token::Text(_) | Token::Word(_))),
             word => !self.known.contains(word),

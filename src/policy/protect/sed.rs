@@ -6,12 +6,14 @@ use crate::policy::shell::{Bit, Field};
 impl Walk<'_> {
     /// The arguments of sed, any of which may be a script.
     pub(super) fn sed(&mut self, arguments: &[Field], setting: &Setting) {
-        let mut runs_input = false;
-        for field in arguments {
-            let script = field.shown();
-            self.sed_script(&script);
-            runs_input |= self.sed_substitutions(&script, setting)
-                || script.split([';', '\n', '{', '}']).any(|part| part.trim() == "e");
+        let scripts: Vec<String> = arguments.iter().map(Field::shown).collect();
+        // `e` alone runs what has become of a line.
+        let runs_line =
+            scripts.iter().any(|script| script.split([';', '\n', '{', '}']).any(|part| part.trim() == "e"));
+        let mut runs_input = runs_line;
+        for script in &scripts {
+            self.sed_script(script);
+            runs_input |= self.sed_substitutions(script, runs_line, setting);
         }
         if runs_input {
             setting.input.iter().for_each(|input| self.field_text(input));
@@ -19,7 +21,7 @@ impl Walk<'_> {
     }
 
     /// `s/…/COMMAND/e`; whether there is one, which also runs what it was given.
-    fn sed_substitutions(&mut self, script: &str, setting: &Setting) -> bool {
+    fn sed_substitutions(&mut self, script: &str, runs_line: bool, setting: &Setting) -> bool {
         let chars: Vec<char> = script.chars().collect();
         let mut found = false;
         for (at, _) in chars.iter().enumerate().filter(|(_, c)| **c == 's') {
@@ -38,7 +40,7 @@ impl Walk<'_> {
             let Some(last) = end(&chars, middle + 1, delimiter) else { continue };
             let flags =
                 chars.iter().skip(last + 1).take_while(|c| c.is_ascii_alphanumeric()).collect::<String>();
-            if !flags.chars().take_while(|c| *c != 'w').any(|c| c == 'e') {
+            if !runs_line && !flags.chars().take_while(|c| *c != 'w').any(|c| c == 'e') {
                 continue;
             }
             found = true;

@@ -9,6 +9,7 @@ use super::tongue::{List, Token, Tongue, lists};
 use super::walk::{Setting, Walk};
 use super::{What, git};
 use crate::policy::shell::{Bit, Field, Value};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 /// Commands of git with hooks.
@@ -25,6 +26,7 @@ impl Walk<'_> {
         self.apart(|walk| {
             let variables = walk.surroundings(code);
             let setting = Setting { variables, ..Setting::default() };
+            let mut seen = HashSet::new();
             for part in &code.parts {
                 for list in lists(&part.joined, code.tongue) {
                     walk.spend(64 + list.fields.len());
@@ -34,9 +36,17 @@ impl Walk<'_> {
                     Token::Text(field) | Token::Run(field) => Some(field),
                     _ => None,
                 });
-                texts.for_each(|text| walk.started_text(text));
+                for text in texts {
+                    if seen.insert(text.shown()) {
+                        walk.started_text(text);
+                    }
+                }
             }
-            code.decoded.iter().for_each(|text| walk.started_text(&Field::of(text)));
+            for text in code.made() {
+                if seen.insert(text.shown()) {
+                    walk.started_text(&text);
+                }
+            }
             given.iter().for_each(|text| walk.started_text(text));
             if given.len() > 1 {
                 walk.command(given, &setting);
@@ -130,16 +140,16 @@ impl Walk<'_> {
         }
         let mut seen = Seen::default();
         code.parts.iter().for_each(|part| seen.gather(part, code.tongue));
-        code.decoded.iter().for_each(|text| seen.text(text, true));
-        given.iter().filter_map(Field::literal).for_each(|text| seen.text(&text, true));
+        code.decoded.iter().for_each(|text| seen.text(text, Open::All));
+        given.iter().filter_map(Field::literal).for_each(|text| seen.text(&text, Open::All));
         if code.tongue == Tongue::Other {
             // Words need no quotes there.
             let cut = |c: char| c.is_whitespace() || "{}[]();\"".contains(c);
-            code.raw.split(cut).for_each(|word| seen.word(word, true));
+            code.raw.split(cut).for_each(|word| seen.word(word, Open::All));
         }
         if code.doubt {
             let texts: Vec<String> = code.texts().map(Field::shown).collect();
-            texts.iter().for_each(|text| names(text).for_each(|word| seen.word(word, true)));
+            texts.iter().for_each(|text| names(text).for_each(|word| seen.word(word, Open::All)));
         }
         if let (true, true, Some(option)) = (seen.git, seen.hooked, seen.option) {
             let unknown = "what the text puts together from its pieces".to_owned();
@@ -159,12 +169,12 @@ struct Seen {
 impl Seen {
     fn gather(&mut self, part: &Part, tongue: Tongue) {
         for list in lists(&part.joined, tongue) {
-            let decided = decided(&list);
-            list.fields.iter().for_each(|field| self.text(&field.shown(), !decided));
+            let open = open(&list);
+            list.fields.iter().for_each(|field| self.text(&field.shown(), open));
         }
         let words = part.tokens.iter().filter_map(Token::word);
         words.for_each(|word| {
-            self.word(word.trim_start_matches(['$', '@']), false);
+            self.word(word.trim_start_matches(['$', '@']), Open::None);
             if matches!(word, "no_verify" | "noVerify" | "skip_hooks" | "hooksPath" | "skipHooks") {
                 self.option.get_or_insert_with(|| word.to_owned());
             }
@@ -172,35 +182,56 @@ impl Seen {
     }
 
     /// `open`: an option in it may be for a command that stands elsewhere.
-    fn text(&mut self, text: &str, open: bool) {
+    fn text(&mut self, text: &str, open: Open) {
         let first = text.split_whitespace().next().unwrap_or_default();
         let for_git = first.starts_with(['-', '…']) || is_git(first) || HOOKED.contains(&first);
-        text.split_whitespace().for_each(|word| self.word(word.trim_matches(['"', '\'']), open && for_git));
+        let open = if for_git { open } else { Open::None };
+        text.split_whitespace().for_each(|word| self.word(word.trim_matches(['"', '\'']), open));
     }
 
-    fn word(&mut self, word: &str, open: bool) {
+    fn word(&mut self, word: &str, open: Open) {
         self.git |= is_git(word) || matches!(word, "simple-git" | "Repo" | "dulwich");
         self.hooked |= HOOKED.contains(&word);
-        if (open && git::looks_like_skip(word)) || word.to_lowercase().contains("core.hookspath") {
+        let long = word.starts_with("--");
+        if ((open == Open::All || open == Open::Long && long) && git::looks_like_skip(word))
+            || word.to_lowercase().contains("core.hookspath")
+        {
             self.option.get_or_insert_with(|| word.to_owned());
         }
     }
 }
 
-/// Whether a list is a command that has been judged as a whole.
-fn decided(list: &List) -> bool {
-    let Some(first) = list.fields.first().and_then(Field::literal) else { return false };
-    let command = list.fields.get(1).and_then(Field::literal);
+/// What may still be added to a list before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// Anything: it has been judged only as it stands.
+    All,
+    /// It is of another program, for which short options mean something else.
+    Long,
+    /// Nothing: it has been judged as a whole.
+    None,
+}
+
+fn open(list: &List) -> Open {
+    let Some(first) = list.fields.first().and_then(Field::literal) else { return Open::All };
     let words: Vec<&str> = first.split_whitespace().collect();
-    let other = !is_git(words.first().copied().unwrap_or_default())
-        && !first.starts_with('-')
-        && !HOOKED.contains(&first.as_str());
+    let name = words.first().copied().unwrap_or_default();
     // One text alone may be added to.
-    let alone = list.fields.len() == 1 && words.len() < 2;
-    let command = command.or_else(|| words.get(1).map(|word| (*word).to_owned()));
+    if list.fields.len() == 1 && words.len() < 2 {
+        return Open::All;
+    }
+    let command = list.fields.get(1).and_then(Field::literal);
+    let command = words.get(1).map(|word| (*word).to_owned()).or(command);
+    let hooked = list.fields.iter().filter_map(Field::literal).any(|word| HOOKED.contains(&word.as_str()));
     let harmless =
         command.is_some_and(|command| git::is_known(&command) && !HOOKED.contains(&command.as_str()));
-    !alone && (list.direct && is_git(words.first().copied().unwrap_or_default()) || other || harmless)
+    if is_git(name) && (list.direct || harmless) {
+        Open::None
+    } else if is_git(name) || name.starts_with('-') || hooked || HOOKED.contains(&name) {
+        Open::All
+    } else {
+        Open::Long
+    }
 }
 
 fn is_git(word: &str) -> bool {

@@ -83,7 +83,8 @@ impl Tongue {
             ("tsx", Self::Script),
             ("ts-node", Self::Script),
             ("guile", Self::Lisp),
-            ("julia", Self::Python),
+            ("zx", Self::Script),
+            ("julia", Self::Other),
             ("tclsh", Self::Other),
             ("expect", Self::Other),
         ];

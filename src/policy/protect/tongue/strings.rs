@@ -313,7 +313,7 @@ fn braced(text: &str) -> (&str, &str) {
         match (c, quote) {
             (c, Some(end)) => quote = (c != end).then_some(end),
             ('"' | '\'', None)
-                if text.get(at + 1..).is_some_and(|rest| rest.chars().take(200).any(|other| other == c)) =>
+                if text.get(at + 1..).is_some_and(|rest| rest.chars().take(40).any(|other| other == c)) =>
             {
                 quote = Some(c)
             }
