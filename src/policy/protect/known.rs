@@ -12,7 +12,7 @@ pub(super) const READS: &str = "require readFileSync readFile existsSync statSyn
     all allSettled race resolve reject dirname basename extname relative isAbsolute cwd exit now getTime \
     floor ceil round abs min max inspect structuredClone setTimeout assign fileURLToPath pathToFileURL \
     isFile isDirectory time timeEnd assert equal deepEqual ok strictEqual reverse toReversed \
-    readTextFile readTextFileSync file hrtime memoryUsage exec print load loads dumps safe_load \
+    cpus platform tmpdir homedir hostname readTextFile readTextFileSync file hrtime memoryUsage exec print load loads dumps safe_load \
     safe_load_all safe_dump read readlines readline read_text read_bytes len get items str int float \
     list dict sorted sum any range enumerate exists isfile isdir islink format strip lstrip rstrip \
     splitlines startswith endswith set frozenset repr isinstance issubclass hasattr Path PurePath pprint \

@@ -159,7 +159,6 @@ impl Lexer {
                 self.push(Token::Text(field));
             }
         }
-        let _ = open;
         true
     }
 
