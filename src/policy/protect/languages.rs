@@ -96,8 +96,9 @@ impl Walk<'_> {
         }
         // The text may take its paths from elsewhere.
         if writes {
-            for field in &given {
-                self.write(field, &format!("text for {language} on"));
+            let read = commands.iter().skip(given.len()).flat_map(Field::words);
+            for field in given.iter().cloned().chain(read.collect::<Vec<_>>()) {
+                self.write(&field, &format!("text for {language} on"));
             }
         }
         if language == "perl" {

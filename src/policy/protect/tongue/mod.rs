@@ -5,6 +5,7 @@
 //! and what joins two texts. Where the reading is not sure, `Tokens::doubt` says so.
 
 mod decode;
+mod escapes;
 mod joined;
 mod lexer;
 mod lists;
