@@ -158,7 +158,24 @@ fn what_is_made_to_wear_the_reader_out_is_blocked_or_read_to_its_end() {
     let nested: String = letters.chars().map(|c| format!("xargs -I{c} ")).collect();
     let grown = format!("echo {letters}{letters} | {nested} echo a; git commit -n");
     assert_ne!(decide(&root, &grown), Verdict::Allow);
+    for (head, unit, tail) in [
+        ("python3 - <<'E'\nos.system(x)\n", "a+", "\nos.system('git commit -n')\nE"),
+        ("python3 - <<'E'\nos.system(x)\n", "f'{", "\nos.system('git commit -n')\nE"),
+        ("node - <<'E'\nexecSync('git commit -n')\n", "`${", "\nE"),
+        ("node - <<'E'\nexecSync('git commit -n', ", "f('a',(", "\nE"),
+        ("perl - <<'E'\nsystem('git commit -n');\n", "q(", "\nE"),
+        ("ruby - <<'E'\nsystem('git commit -n')\n", "<<~A, %w[", "\nE"),
+        ("awk '{system(\"git commit -n\")}", " print \"a\" b > \"c\" d;", "'"),
+        ("vim -c '!git commit -n", "!a b ", "' x"),
+    ] {
+        assert_ne!(decide(&root, &format!("{head}{}{tail}", many(unit))), Verdict::Allow, "{head}{unit}");
+    }
     // Large and plain is no reason.
+    let code = "x = foo.bar(baz, 'qux', [1, 2]) + f'{y} z'  # it's\n".repeat(1_500);
+    assert_eq!(
+        decide(&root, &format!("python3 - <<'E'\nimport os\nos.system('ls')\n{code}E")),
+        Verdict::Allow
+    );
     let body = "const s = `${x}` + f((1 + 2)); // {a} [b] \"c\" rm x\n".repeat(1_500);
     assert_eq!(decide(&root, &format!("cat > src/x.ts <<'E'\n{body}E\nnpm test")), Verdict::Allow);
     let files = (0..3_000).map(|n| format!(" src/a{n}.ts")).collect::<String>();

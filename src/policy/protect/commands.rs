@@ -91,13 +91,8 @@ impl Walk<'_> {
             self.language(language, short, long, arguments, setting);
         }
         match name {
-            "vi" | "vim" | "nvim" | "ex" | "ed" | "emacs" => {
-                let texts =
-                    arguments.iter().chain(setting.input.known()).map(Field::shown).collect::<Vec<_>>();
-                texts.iter().for_each(|text| self.named_in(text, "an editor's command on"));
-            }
-            "sed" | "gsed" => arguments.iter().for_each(|field| self.sed(&field.shown())),
-            "awk" | "gawk" | "mawk" | "nawk" => self.awk(arguments),
+            "sed" | "gsed" => self.sed(arguments, setting),
+            "awk" | "gawk" | "mawk" | "nawk" => self.awk(arguments, setting),
             "patch" | "gpatch" => {
                 setting.input.known().into_iter().for_each(|field| self.patch(&field.shown()));
             }
@@ -114,7 +109,7 @@ impl Walk<'_> {
             "curl" | "wget" | "aria2c" | "http" | "https" | "xh" | "xhs" => {
                 self.download(name, arguments, setting)
             }
-            _ => {}
+            _ => self.console(name, arguments, setting),
         }
         match self.rules.named("program", name) {
             Some(program) => self.program(program, name, arguments, setting),

@@ -36,7 +36,7 @@ impl Walk<'_> {
             if talks(&name) {
                 break;
             }
-            if !self.is_runner(&name) {
+            if name == "-" || !self.is_runner(&name) {
                 continue;
             }
             if text.contains(char::is_whitespace) {

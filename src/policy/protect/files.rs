@@ -141,6 +141,15 @@ impl Walk<'_> {
         }
     }
 
+    /// The texts that the call itself writes to a file.
+    pub(super) fn written(&self, file: &Field) -> Vec<Field> {
+        if self.files.texts.is_empty() {
+            return Vec::new();
+        }
+        let keys = self.keys(file);
+        keys.iter().flat_map(|key| self.files.texts_at(key)).flatten().cloned().collect()
+    }
+
     /// The texts of a file of commands.
     pub(super) fn scripts_of(&mut self, file: &Field) -> Vec<Field> {
         let mut texts = Vec::new();

@@ -1,9 +1,12 @@
 //! Programs with a language of their own: what their texts may write.
 
+use super::code::{self, Code};
 use super::files::How;
+use super::tongue::Tongue;
 use super::walk::{Setting, Walk};
-use super::{What, code, git};
-use crate::policy::shell::Field;
+use super::{What, git};
+use crate::policy::shell::{Bit, Field};
+use std::collections::HashSet;
 
 /// Programs that run text in a language of their own, and their options for it: short ones, long ones.
 pub(super) const LANGUAGES: &[(&str, &str, &[&str])] = &[
@@ -15,11 +18,20 @@ pub(super) const LANGUAGES: &[(&str, &str, &[&str])] = &[
     ("deno", "", &["eval"]),
     ("perl", "eE", &[]),
     ("ruby", "e", &[]),
-    ("php", "r", &["--run"]),
+    ("php", "rBRE", &["--run", "--process-code", "--process-begin", "--process-end"]),
     ("lua", "e", &[]),
     ("rscript", "e", &[]),
     ("tclsh", "", &[]),
     ("osascript", "e", &[]),
+    ("luajit", "e", &[]),
+    ("jruby", "e", &[]),
+    ("zx", "e", &["--eval"]),
+    ("tsx", "ep", &["--eval", "--print"]),
+    ("ts-node", "ep", &["--eval", "--print"]),
+    ("r", "e", &[]),
+    ("julia", "eE", &["--eval", "--print"]),
+    ("guile", "c", &[]),
+    ("expect", "c", &[]),
 ];
 
 impl Walk<'_> {
@@ -39,15 +51,27 @@ impl Walk<'_> {
         let mut operands = Vec::new();
         while let Some(argument) = rest.next() {
             let word = argument.literal().unwrap_or_default();
-            let cluster = word.strip_prefix('-').filter(|cluster| !cluster.starts_with('-') && !operand);
-            if long.contains(&word.as_str()) {
+            // An option's value looks like an operand.
+            let cluster = word
+                .strip_prefix('-')
+                .filter(|cluster| !cluster.starts_with('-') && (!operand || texts.is_empty()));
+            if long.contains(&word.as_str()) && (!operand || texts.is_empty()) {
                 texts.extend(rest.next().map(Field::shown));
             } else if let Some((_, text)) = word.split_once('=').filter(|(option, _)| long.contains(option)) {
                 texts.push(text.to_owned());
-            } else if let Some(at) = cluster.and_then(|cluster| cluster.find(|c| short.contains(c))) {
+            } else if let Some(at) = cluster.and_then(|cluster| code_at(cluster, language, short)) {
                 let joined: String = word.chars().skip(at + 2).collect();
                 let code = if joined.is_empty() { rest.next().map(Field::shown) } else { Some(joined) };
                 texts.extend(code);
+                // All that comes after it is for the text.
+                operand |= language == "python" || language == "pypy";
+            } else if let Some(module) = word.strip_prefix("-M").filter(|_| language == "perl" && !operand) {
+                // It is put into the text as it stands.
+                texts.push(module.to_owned());
+            } else if operand {
+                operands.push(argument);
+            } else if word == "--" {
+                operand = true;
             } else if git::starts(argument, "-") && word.len() > 1 {
                 module |= word == "-m";
                 operand |= module;
@@ -56,40 +80,114 @@ impl Walk<'_> {
                 operands.push(argument);
             }
         }
-        if texts.is_empty()
-            && (!operand || arguments.first().and_then(Field::literal).as_deref() == Some("-"))
-        {
+        let input = operands.first().and_then(|file| file.literal());
+        let reads_input = input.is_some_and(|file| matches!(file.as_str(), "-" | "/dev/stdin" | "/dev/fd/0"));
+        if texts.is_empty() && (!operand || operands.is_empty() || reads_input) {
             texts.extend(setting.input.known().map(Field::shown));
-        }
-        if let Some((file, parameters)) = operands.split_first().filter(|_| texts.is_empty() && !module) {
+        } else if let Some((file, parameters)) =
+            operands.split_first().filter(|_| texts.is_empty() && !module)
+        {
             let parameters: Vec<Field> = parameters.iter().map(|field| (*field).clone()).collect();
             self.run_file(file, How::Program(language), &parameters);
         }
-        texts.iter().for_each(|text| self.code(language, text));
+        let given = setting.variables.iter().filter_map(|(_, value)| value.as_ref()).flatten();
+        let given: Vec<Field> = operands.into_iter().chain(given).cloned().collect();
+        let mut commands: Vec<Field> = given.clone();
+        if !texts.is_empty() {
+            commands.extend(setting.input.known().filter(|input| !texts.contains(&input.shown())).cloned());
+        }
+        // Several texts are one program.
+        let texts: Vec<String> = if texts.len() > 1 { vec![texts.join("\n")] } else { texts };
+        let mut writes = false;
+        for text in &texts {
+            writes |= self.code_given(language, text, &commands);
+        }
         // The text may take its paths from elsewhere.
-        if texts.iter().any(|text| code::may_write(language, text)) {
-            let given = setting.variables.iter().filter_map(|(_, value)| value.as_ref()).flatten();
-            for field in operands.into_iter().chain(given).filter(|field| field.literal().is_some()) {
-                self.write(field, &format!("text for {language} on"));
+        if writes {
+            let read = commands.iter().skip(given.len()).flat_map(Field::words);
+            for field in given.iter().cloned().chain(read.collect::<Vec<_>>()) {
+                self.write(&field, &format!("text for {language} on"));
+            }
+        }
+        if language == "perl" {
+            self.perl_operands(&given);
+        }
+    }
+
+    /// A file that `<>` of Perl opens may be one to write, or a command.
+    fn perl_operands(&mut self, operands: &[Field]) {
+        for field in operands {
+            let text = field.shown();
+            if let Some(path) = text.trim_start().strip_prefix('>') {
+                self.write(&Field::of(path.trim_start_matches('>').trim()), "text for perl on");
+            } else if text.trim().starts_with('|') || text.trim().ends_with('|') {
+                self.field_text(&Field::of(text.trim().trim_matches('|')));
             }
         }
     }
 
     /// Text in another language.
     pub(super) fn code(&mut self, language: &str, text: &str) {
-        if !code::may_write(language, text) {
-            return;
+        self.code_given(language, text, &[]);
+    }
+
+    /// Text in another language that gets `given`; whether it may write what is not known.
+    fn code_given(&mut self, language: &str, text: &str, given: &[Field]) -> bool {
+        let tongues = match Tongue::of(language) {
+            // It takes JavaScript as well.
+            Some(Tongue::Apple) => vec![Tongue::Apple, Tongue::Script],
+            Some(tongue) => vec![tongue],
+            None => vec![Tongue::Python, Tongue::Script],
+        };
+        let how = format!("text for {} that names", if language.is_empty() { "a program" } else { language });
+        let mut unknown = false;
+        for tongue in tongues {
+            self.spend(8 * text.len());
+            if self.found.is_some() {
+                return true;
+            }
+            let code = Code::read(tongue, text);
+            self.started(&code, given, false);
+            let writes = code.writes();
+            for target in &writes.targets {
+                self.code_field(target, &how);
+            }
+            if writes.unknown {
+                unknown = true;
+                self.named_in(text, &how);
+                let mut seen = HashSet::new();
+                for made in code.made() {
+                    if seen.insert(made.shown()) {
+                        self.code_field(&made, &how);
+                    }
+                }
+            }
         }
-        for path in code::paths(text) {
-            self.code_path(
-                &path,
-                &format!("text for {} that names", if language.is_empty() { "a program" } else { language }),
-            );
+        unknown
+    }
+
+    /// A text of another language, and the words in it, as paths.
+    fn code_field(&mut self, field: &Field, how: &str) {
+        self.spend(field.bits.len());
+        if let Some(path) = field.literal().filter(|path| path.len() > 2) {
+            self.code_path(&path, how);
+        }
+        for word in field.words() {
+            let known = word.bits.iter().filter(|bit| matches!(bit, Bit::Char(_))).count();
+            match word.literal() {
+                Some(path) if path.len() > 2 => self.code_path(&path, how),
+                None if known > 2 => self.write(&word, how),
+                _ => {}
+            }
         }
     }
 
     /// A word of another language that may be a path.
     fn code_path(&mut self, path: &str, how: &str) {
+        self.spend(256);
+        if self.found.is_some() {
+            return;
+        }
         let fields: Vec<Field> =
             Field::of(path).parts('/').into_iter().filter(|part| !part.bits.is_empty()).collect();
         for base in self.cwd.clone().into_iter().flatten() {
@@ -103,47 +201,31 @@ impl Walk<'_> {
         }
     }
 
-    /// `w FILE` and `e COMMAND` of sed.
-    pub(super) fn sed(&mut self, script: &str) {
-        for line in script.lines() {
-            for (at, _) in line.match_indices(['w', 'W', 'e']) {
-                // Each may take the rest of the line.
-                self.spend(line.len());
-                if self.found.is_some() {
-                    return;
-                }
-                let Some((command, rest)) = line.get(at..).and_then(|text| text.split_at_checked(1)) else {
-                    continue;
-                };
-                let rest = rest.trim();
-                match command {
-                    "e" if rest.contains(' ')
-                        && line.get(at + 1..).is_some_and(|text| text.starts_with(' ')) =>
-                    {
-                        self.field_text(&Field::of(rest))
-                    }
-                    "e" => {}
-                    _ if !rest.is_empty() => self.write(&Field::of(rest), "sed writing to"),
-                    _ => {}
-                }
+    /// Every word of a text in another language that may be a path.
+    pub(super) fn named_in(&mut self, text: &str, how: &str) {
+        for path in code::paths(text) {
+            self.code_path(&path, how);
+            // Names that the text itself may spread.
+            let plain = path.chars().filter(|c| c.is_alphanumeric() || *c == '.').count();
+            if path.contains(['*', '?']) && plain > 2 && !path.starts_with("**") {
+                self.write(&super::git_call::globs(&Field::of(&path)), how);
             }
         }
     }
+}
 
-    pub(super) fn awk(&mut self, arguments: &[Field]) {
-        let words: Vec<String> = arguments.iter().map(Field::shown).collect();
-        if words.iter().any(|word| word == "inplace" || word == "-iinplace") {
-            arguments.iter().for_each(|field| self.write(field, "awk in place on"));
-        }
-        if words.iter().any(|text| text.contains(['>', '|']) || text.contains("system")) {
-            words.iter().for_each(|text| self.named_in(text, "a program of awk that names"));
-        }
-    }
-
-    /// Every word of a text in another language that may be a path.
-    pub(super) fn named_in(&mut self, text: &str, how: &str) {
-        code::paths(text).iter().for_each(|path| self.code_path(path, how));
-    }
+/// Where in joined short options the one for a text is: what comes after one with a value is that value.
+fn code_at(cluster: &str, language: &str, short: &str) -> Option<usize> {
+    let valued = match language {
+        "perl" => "MmIFDVdx",
+        "ruby" | "jruby" => "rIEFCT",
+        "python" | "pypy" => "WXm",
+        "php" => "dcz",
+        "lua" | "luajit" => "l",
+        _ => "",
+    };
+    let at = cluster.find(|c| short.contains(c))?;
+    (!cluster.chars().take(at).any(|c| valued.contains(c))).then_some(at)
 }
 
 /// Whether `name` is that of a language, with or without a version: `python3.11`.

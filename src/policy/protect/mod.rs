@@ -8,9 +8,12 @@
 //! 3. What cannot be decided is blocked only if the call itself speaks of a protected thing, and the reason says what it was.
 //! 4. What a program does by itself (a script, `make`, a formatter, a checkout of another commit) is not looked into.
 
+mod awk;
 mod code;
 mod commands;
+mod consoles;
 mod downloads;
+mod effects;
 mod embedded;
 mod files;
 mod finds;
@@ -18,6 +21,7 @@ mod folders;
 mod git;
 mod git_call;
 mod guard;
+mod known;
 mod languages;
 mod listings;
 mod mentions;
@@ -25,8 +29,12 @@ mod patch;
 mod place;
 mod printed;
 mod reach;
+mod says;
+mod sed;
+mod started;
 mod streams;
 mod tasks;
+mod tongue;
 mod variables;
 mod walk;
 mod wrappers;

@@ -32,11 +32,25 @@ impl Walk<'_> {
                 _ => texts.extend(self.scripts_of(&file)),
             }
         }
-        for text in texts {
-            for line in text.shown().split(['\n', ';']).filter(|line| !line.trim_start().starts_with('#')) {
-                // `$$` is a dollar sign of the shell's; of a target's line what is behind it is a recipe.
-                let recipe = line.trim_start().trim_start_matches(['@', '-', '+']).replace("$$", "$");
-                self.field_text(&Field::of(&recipe));
+        texts.iter().for_each(|text| self.recipes(&text.shown()));
+    }
+
+    /// The text of a Makefile: whatever may be a recipe, or the value of a variable that is one.
+    fn recipes(&mut self, text: &str) {
+        let text = text
+            .replace("\\\n", " ")
+            .replace("$(shell ", "$( ")
+            .replace("${shell ", "$( ")
+            .replace("$$", "$");
+        let text = variables_of_make(text);
+        for line in text.lines() {
+            let value = line.split_once('=').map(|(_, value)| value);
+            for part in line.split(';').chain([line]).chain(value) {
+                self.spend(part.len());
+                let part = part.trim_start_matches(|c: char| c.is_whitespace() || "@-+!".contains(c));
+                if part.contains(' ') {
+                    self.field_text(&Field::of(part));
+                }
             }
         }
     }
@@ -56,4 +70,21 @@ impl Walk<'_> {
             texts.map(Field::of).collect::<Vec<_>>().iter().for_each(|text| self.field_text(text));
         }
     }
+}
+
+/// The text of a Makefile with the values of its variables.
+fn variables_of_make(mut text: String) -> String {
+    let assigned = text.lines().filter_map(|line| line.split_once('='));
+    let variables: Vec<(String, String)> = assigned
+        .map(|(name, value)| (name.trim_end_matches([':', '?', '+', ' ']).trim(), value.trim()))
+        .filter(|(name, value)| !name.is_empty() && !name.contains(char::is_whitespace) && value.len() < 256)
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .take(32)
+        .collect();
+    for (name, value) in &variables {
+        if text.len() < 1 << 20 {
+            text = text.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
+        }
+    }
+    text
 }

@@ -76,10 +76,13 @@ impl Walk<'_> {
     /// A program runs what a variable or a setting says; for git `!` tells only that it is a command.
     pub(super) fn run_setting(&mut self, name: &str, value: &Field) {
         self.field_text(&if git::starts(value, "!") { value.after(1) } else { value.clone() });
-        // An editor may write commands that git runs then.
-        let mentions = Mentions::spoken(&value.shown(), self.guard);
-        if let Some(option) = mentions.long.or(mentions.short) {
-            self.find(What::Hooks, &option, format!("{name}={}", value.shown()), None);
+        // An editor may write commands that git runs then, or put a file of them in place.
+        let files = value.words().iter().flat_map(|word| self.written(word)).collect::<Vec<_>>();
+        for text in files.iter().chain([value]) {
+            let mentions = Mentions::spoken(&text.shown(), self.guard);
+            if let Some(option) = mentions.long.or(mentions.short) {
+                self.find(What::Hooks, &option, format!("{name}={}", value.shown()), None);
+            }
         }
     }
 }

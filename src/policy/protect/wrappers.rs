@@ -250,7 +250,7 @@ pub(super) fn replaced(field: &Field, token: &str, with: &Field) -> Field {
 /// Which list of a wrapper an option with a value is in, and the value if it is joined to it.
 fn valued(wrapper: Entry<'static>, argument: &Field, word: &str) -> Option<(&'static str, Option<Field>)> {
     let find = |option: &str| {
-        ["values", "texts", "outputs", "folder"].into_iter().find(|list| wrapper.has(list, option))
+        ["values", "texts", "outputs", "folder", "inputs"].into_iter().find(|list| wrapper.has(list, option))
     };
     if word.starts_with("--") {
         let (option, value) = git::setting(argument);
