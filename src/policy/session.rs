@@ -75,22 +75,24 @@ impl Site {
         Self { places: places.filter(|place| place.is_dir()).collect(), start, root }
     }
 
-    /// What the pointers of `actor` say, then those of everybody.
+    /// What the pointers of `actor` say, then those of everybody; the first one that leads to a session decides.
     #[must_use]
     pub fn pointed(&self, actor: Option<&str>) -> Pointed {
         let own = actor.map(pointer_names).into_iter().flatten().map(|name| format!("current/{name}"));
         let names: Vec<String> = own.collect();
         let own = names.iter().flat_map(|name| self.places.iter().map(move |place| (place, name.as_str())));
         let shared = self.places.iter().map(|place| (place, "current.json"));
-        let mut stale = false;
+        let mut pointed = Pointed::Nowhere;
         for (place, name) in own.chain(shared) {
             let Some(pointer) = pointer(&place.join(name)) else { continue };
-            match folder(place, &pointer) {
-                Some(folder) => return Pointed::To(folder, pointer),
-                None => stale = true,
+            match (folder(place, &pointer), &mut pointed) {
+                (Some(found), Pointed::To(folder, first)) if found == *folder => complete(first, &pointer),
+                (_, Pointed::To(..)) => {}
+                (Some(folder), _) => pointed = Pointed::To(folder, pointer),
+                (None, _) => pointed = Pointed::Stale,
             }
         }
-        if stale { Pointed::Stale } else { Pointed::Nowhere }
+        pointed
     }
 
     /// The session that the pointers lead to; else, where that is `searched` for, the one whose state was written last.
@@ -157,6 +159,18 @@ fn pointer(file: &Path) -> Option<Map<String, Value>> {
     }
     let pointer = object(file)?;
     (pointer.get("binding_status").and_then(Value::as_str) != Some("retired")).then_some(pointer)
+}
+
+/// Adds the step that another pointer to the same session names, where this one names none: 3.x and 6.x keep it in
+/// different ones.
+fn complete(pointer: &mut Map<String, Value>, other: &Map<String, Value>) {
+    const STEP: [&str; 2] = ["active_flow_id", "active_step_id"];
+    if STEP.iter().any(|key| pointer.contains_key(*key)) {
+        return;
+    }
+    for key in STEP {
+        pointer.extend(other.get(key).map(|value| (key.to_owned(), value.clone())));
+    }
 }
 
 /// The folder inside `place` that a pointer names.

@@ -4,6 +4,7 @@
 //! a stored status beside evidence that failed was tampered with.
 
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 
 /// A bundle.
 #[derive(Debug)]
@@ -69,6 +70,36 @@ impl Bundle {
         };
         let (claims, evidence, events) = (list("claims")?, list("evidence")?, list("events")?);
         claims.iter().all(Value::is_object).then_some(Self { claims, evidence, events })
+    }
+
+    /// What is wrong with its form: where, and what.
+    pub(super) fn defects(&self) -> Vec<(String, &'static str)> {
+        let text =
+            |item: &Value, key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut found = Vec::new();
+        let mut ids = HashSet::new();
+        for (at, claim) in self.claims.iter().enumerate() {
+            let mut say = |key: &str, what| found.push((format!("claims[{at}].{key}"), what));
+            let id = text(claim, "id");
+            if id.is_empty() {
+                say("id", "is missing");
+            } else if !ids.insert(id) {
+                say("id", "is that of another claim");
+            }
+            for key in ["subjectId", "claimType", "status"] {
+                if text(claim, key).is_empty() {
+                    say(key, "is missing");
+                }
+            }
+        }
+        for (name, items) in [("evidence", &self.evidence), ("events", &self.events)] {
+            for (at, item) in items.iter().enumerate() {
+                if !ids.contains(&text(item, "claimId")) {
+                    found.push((format!("{name}[{at}].claimId"), "is that of no claim"));
+                }
+            }
+        }
+        found
     }
 
     pub(super) fn claims(&self) -> impl Iterator<Item = Claim<'_>> {

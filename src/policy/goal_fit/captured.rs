@@ -74,7 +74,7 @@ impl Log {
 pub(super) fn about(subject: &Subject, log: Option<&Log>) -> Vec<Finding> {
     let mut found = Vec::new();
     let Some(log) = log else {
-        let begun = subject.state.is_some()
+        let begun = subject.state().is_some()
             && subject.word("phase") != "planning"
             && !matches!(subject.status().as_str(), "planned" | "planning" | "new" | "backlog");
         let speaks = subject.bundle.get().is_some_and(super::bundle::Bundle::speaks_of_commands);

@@ -19,6 +19,7 @@ mod finding;
 mod flow;
 mod recorded;
 mod settings;
+mod sidecars;
 mod streak;
 mod subject;
 
