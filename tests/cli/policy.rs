@@ -2,5 +2,6 @@
 
 mod hosts;
 mod kit;
+mod parting;
 mod stage;
 mod vectors;

@@ -154,10 +154,15 @@ impl Subject {
 
     /// Whether nothing was begun yet.
     pub(super) fn is_planned(&self) -> bool {
-        let run = self.state().and_then(|state| state.get("flow_run")?.get("status")?.as_str());
         let planned = PLANNED_STATUS.contains(&self.status().as_str())
             || PLANNED_PHASE.contains(&self.word("phase").as_str());
-        planned && run != Some("active")
+        planned && !self.is_running()
+    }
+
+    /// Whether a canonical run of it is under way.
+    pub(super) fn is_running(&self) -> bool {
+        let run = self.state().and_then(|state| state.get("flow_run")?.get("status")?.as_str());
+        run == Some("active")
     }
 
     /// The recorded next step.
