@@ -4,6 +4,7 @@
 //! command that was the session's own writer and nothing else, the digest of `acceptance.json` as it is then. The Stop gate
 //! runs commands of that file only if it still is so (`goal_fit::backstop`).
 
+use super::honest::hides;
 use super::shell::{Script, Step};
 use super::{Call, Outcome};
 use crate::evidence::command_log::{self, Refused};
@@ -38,7 +39,9 @@ pub fn folder(call: &Call<'_>) -> Option<PathBuf> {
     let mut sites = call.sites().filter(|site| !site.places.is_empty()).peekable();
     sites.peek()?;
     let actor = call.actor().map(|actor| actor.name);
-    sites.find_map(|site| site.session(actor.as_deref(), call.searches()))
+    let works = call.works();
+    // What runs in another project is about that.
+    sites.find_map(|site| site.session(actor.as_deref(), call.searches()).filter(|_| site.is_about(&works)))
 }
 
 /// Records what was `observed` of `command`, and the receipt where the command was the session's writer.
@@ -46,13 +49,26 @@ pub fn folder(call: &Call<'_>) -> Option<PathBuf> {
 /// # Errors
 /// As [`command_log::append`].
 pub fn keep(folder: &Path, command: &str, observed: Observed, now_ms: i64) -> Result<(), Refused> {
-    command_log::append(folder, command, observed, now_ms)?;
+    command_log::append(folder, command, believed(command, observed), now_ms)?;
     if is_writer(command)
         && let Ok(Some(bytes)) = files::read_bounded(&folder.join(ACCEPTANCE), MAX_ACCEPTANCE)
     {
         files::write_atomic(&folder.join(RECEIPT), digest(&bytes).as_bytes())?;
     }
     Ok(())
+}
+
+/// What is recorded of what was `observed`. The log spells a command on one line and cuts a long one, so what hid the exit code
+/// may not be in it: then a pass would be one of another command.
+fn believed(command: &str, observed: Observed) -> Observed {
+    let spelled = command_log::normalized(command);
+    let is_cut = command.split_whitespace().map(str::len).sum::<usize>()
+        != spelled.split_whitespace().map(str::len).sum::<usize>();
+    let hidden = || hides(command) && !hides(&spelled);
+    if observed.result == outcome::Outcome::Pass && (is_cut || hidden()) {
+        return Observed { result: outcome::Outcome::Ambiguous, ..observed };
+    }
+    observed
 }
 
 /// Whether the receipt in `folder` is of these bytes.
@@ -93,6 +109,29 @@ fn is_writer(command: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pass_is_recorded_only_of_the_command_that_the_log_can_spell() {
+        let pass = Observed { result: outcome::Outcome::Pass, exit_code: Some(0) };
+        let recorded = |command: &str| believed(command, pass).result.as_str();
+        for command in [
+            "npm test",
+            " npm  test ",
+            "npm test | cat",
+            "npm test; true",
+            "node -e '1\n2'",
+            "cd a &&\nnpm test",
+        ] {
+            assert_eq!(recorded(command), "pass", "{command}");
+        }
+        let cut = format!("npm test{}|| true", " ".repeat(5000));
+        let long = format!("npm test {}", "x".repeat(5000));
+        for command in ["npm test\ntrue", "npm test\necho ok", "npm test # quick\necho ok", &cut, &long] {
+            assert_eq!(recorded(command), "ambiguous", "{command}");
+        }
+        let fail = Observed { result: outcome::Outcome::Fail, exit_code: Some(1) };
+        assert_eq!(believed("npm test\ntrue", fail), fail);
+    }
 
     #[test]
     fn only_the_sessions_writer_alone_gives_a_receipt() {

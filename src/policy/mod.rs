@@ -12,6 +12,7 @@
 pub mod capture;
 pub mod conformance;
 pub mod goal_fit;
+mod honest;
 pub mod input;
 pub mod json;
 pub mod payload;

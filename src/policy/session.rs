@@ -75,6 +75,17 @@ impl Site {
         Self { places: places.filter(|place| place.is_dir()).collect(), start, root }
     }
 
+    /// Whether `folder` belongs to the project: it is below its root, or in another worktree of its repository.
+    #[must_use]
+    pub fn is_about(&self, folder: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let (root, folder) = (real(&self.root), real(folder));
+        match Repository::discover(&folder) {
+            Some(repository) => real(repository.shared_root()) == root,
+            None => folder.starts_with(root),
+        }
+    }
+
     /// What the pointers of `actor` say, then those of everybody; the first one that leads to a session decides.
     #[must_use]
     pub fn pointed(&self, actor: Option<&str>) -> Pointed {

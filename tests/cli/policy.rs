@@ -1,7 +1,10 @@
 //! The policies as hosts and adapters call them: on real files and real repositories, against recorded vectors.
 
+mod attempts;
 mod hosts;
 mod kit;
 mod parting;
+mod session;
 mod stage;
+mod tampering;
 mod vectors;

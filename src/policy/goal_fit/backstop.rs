@@ -12,6 +12,7 @@ use super::settings::{Backstop, Settings};
 use super::subject::Subject;
 use crate::evidence::command_log::normalized;
 use crate::evidence::command_log::reduce::launders;
+use crate::policy::honest::hides;
 use crate::policy::{Call, capture, text};
 use crate::sys::files;
 use crate::sys::spawn::{self, End, Job};
@@ -62,6 +63,12 @@ impl<'a> Runner<'a> {
         let said = |kind, weight, what: String| Some(Finding::new(kind, weight, check, what));
         let shown = match claimed.command.as_str() {
             "" => "no command".to_owned(),
+            command if hides(command) => {
+                format!(
+                    "`{}`, whose exit code is not that of the check (run it bare)",
+                    text::line(command, SHOWN)
+                )
+            }
             command => format!("`{}`", text::line(command, SHOWN)),
         };
         if self.settings.backstop == Backstop::Skip {
@@ -93,6 +100,12 @@ impl<'a> Runner<'a> {
             return said(Kind::Laundered, Weight::Hard, what);
         }
         match self.run(&run.command) {
+            Some(0) if hides(&run.command) => {
+                let what = format!(
+                    "NOT_VERIFIED — the exit code of `{ran}` ({origin}) is not that of {check}: let it run the check bare"
+                );
+                said(Kind::NoSignal, Weight::Soft, what)
+            }
             Some(0) => None,
             Some(1) if crate::evidence::command_log::is_bare_search(&run.command) => {
                 let what = format!("NOT_VERIFIED (ambiguous): `{ran}` ({origin}) of {check} found nothing");
