@@ -1,25 +1,13 @@
 //! `evidence-capture`: what a command came to, into the log of the session's task. It never blocks.
 //!
-//! The record, its chain and its lock are those of [`crate::evidence::command_log`]. Beside it goes a *receipt*: after a
-//! command that was the session's own writer and nothing else, the digest of `acceptance.json` as it is then. The Stop gate
-//! runs commands of that file only if it still is so (`goal_fit::backstop`).
+//! The record, its chain and its lock are those of [`crate::evidence::command_log`]. After a command that was the session's own
+//! writer, and did not fail, a [receipt](super::receipt) goes beside it.
 
 use super::honest::hides;
-use super::shell::{Script, Step};
-use super::{Call, Outcome};
+use super::{Call, Outcome, receipt};
 use crate::evidence::command_log::{self, Refused};
 use crate::evidence::outcome::{self, Observed};
-use crate::sys::files;
-use crate::sys::hex::hex;
-use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
-
-/// The receipt, in the session's folder: one line, a digest in hexadecimal.
-const RECEIPT: &str = "acceptance.receipt";
-/// What it is of.
-pub const ACCEPTANCE: &str = "acceptance.json";
-/// The largest `acceptance.json`.
-pub const MAX_ACCEPTANCE: u64 = 1 << 20;
 
 /// Records the command of a finished call.
 #[must_use]
@@ -27,7 +15,7 @@ pub fn run(call: &Call<'_>) -> Outcome {
     let Some(payload) = call.payload else { return Outcome::allow() };
     let Some(command) = command_log::command(payload.root()) else { return Outcome::allow() };
     let Some(folder) = folder(call) else { return Outcome::allow() };
-    match keep(&folder, command, outcome::observe(payload.root()), call.now_ms) {
+    match keep(&folder, command, &call.works(), outcome::observe(payload.root()), call.now_ms) {
         Ok(()) => Outcome::allow(),
         Err(why) => Outcome { stderr: format!("[EvidenceCapture] not recorded: {why}"), ..Outcome::allow() },
     }
@@ -44,16 +32,22 @@ pub fn folder(call: &Call<'_>) -> Option<PathBuf> {
     sites.find_map(|site| site.session(actor.as_deref(), call.searches()).filter(|_| site.is_about(&works)))
 }
 
-/// Records what was `observed` of `command`, and the receipt where the command was the session's writer.
+/// Records what was `observed` of `command`, which ran in `works`, and the receipt where it was the session's writer.
 ///
 /// # Errors
 /// As [`command_log::append`].
-pub fn keep(folder: &Path, command: &str, observed: Observed, now_ms: i64) -> Result<(), Refused> {
+pub fn keep(
+    folder: &Path,
+    command: &str,
+    works: &Path,
+    observed: Observed,
+    now_ms: i64,
+) -> Result<(), Refused> {
     command_log::append(folder, command, believed(command, observed), now_ms)?;
-    if is_writer(command)
-        && let Ok(Some(bytes)) = files::read_bounded(&folder.join(ACCEPTANCE), MAX_ACCEPTANCE)
+    if observed.result != outcome::Outcome::Fail
+        && let Some(writer) = receipt::writer(command, works)
     {
-        files::write_atomic(&folder.join(RECEIPT), digest(&bytes).as_bytes())?;
+        receipt::leave(folder, &writer)?;
     }
     Ok(())
 }
@@ -69,41 +63,6 @@ fn believed(command: &str, observed: Observed) -> Observed {
         return Observed { result: outcome::Outcome::Ambiguous, ..observed };
     }
     observed
-}
-
-/// Whether the receipt in `folder` is of these bytes.
-#[must_use]
-pub fn has_receipt(folder: &Path, acceptance: &[u8]) -> bool {
-    let receipt = files::read_bounded(&folder.join(RECEIPT), 256).ok().flatten();
-    receipt.is_some_and(|receipt| receipt.trim_ascii() == digest(acceptance).as_bytes())
-}
-
-fn digest(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// Whether `command` is one call of the session's writer, without redirects, and nothing else.
-fn is_writer(command: &str) -> bool {
-    let script = Script::parse(command);
-    let [Step::Run(run)] = script.steps.as_slice() else { return false };
-    if !run.redirects.is_empty() || !run.assigns.is_empty() || script.deep {
-        return false;
-    }
-    let words: Option<Vec<String>> = run.words.iter().map(|word| word.literal()).collect();
-    let Some(words) = words else { return false };
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let is_file = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        matches!(name, "workflow-sidecar" | "workflow-sidecar.js")
-    };
-    match words.as_slice() {
-        ["npm", "run", "workflow:sidecar", ..]
-        | ["npm", "run", "--silent" | "-s", "workflow:sidecar", ..] => true,
-        ["npx", name, ..] => *name == "workflow-sidecar",
-        ["node", script, ..] => is_file(script),
-        [program, ..] => is_file(program),
-        [] => false,
-    }
 }
 
 #[cfg(test)]
@@ -131,29 +90,5 @@ mod tests {
         }
         let fail = Observed { result: outcome::Outcome::Fail, exit_code: Some(1) };
         assert_eq!(believed("npm test\ntrue", fail), fail);
-    }
-
-    #[test]
-    fn only_the_sessions_writer_alone_gives_a_receipt() {
-        for command in [
-            "npm run workflow:sidecar -- record-acceptance --id 'a b'",
-            "npx workflow-sidecar init",
-            "node build/src/cli/workflow-sidecar.js init-plan x",
-            "./workflow-sidecar x",
-        ] {
-            assert!(is_writer(command), "{command}");
-        }
-        for command in [
-            "npm run workflow:sidecar -- x && echo '{}' > acceptance.json",
-            "npm run workflow:sidecar -- x > acceptance.json",
-            "npm run $X",
-            "workflow-sidecar $(rm x)",
-            "PATH=/tmp workflow-sidecar x",
-            "echo workflow-sidecar",
-            "node x.js workflow-sidecar.js",
-            "",
-        ] {
-            assert!(!is_writer(command), "{command}");
-        }
     }
 }

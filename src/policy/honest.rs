@@ -2,7 +2,7 @@
 //!
 //! `npm test | tail`, `npm test; echo ok`, `npm test &`: these end with 0 whatever the tests did, so a recorded pass of one is no
 //! pass of a check. It is no lie either, as `npm test || true` is ([`launders`](crate::evidence::command_log::reduce::launders)):
-//! such a line counts as one that nobody saw run. In doubt the code is not believed; to run the check bare settles it.
+//! such a line counts as one that nobody saw run. So does one that checks nothing, as `echo ok`. In doubt the code is not believed; to run the check bare settles it.
 
 use crate::policy::shell::{Command, Join, Script, Step, Word};
 
@@ -10,6 +10,8 @@ use crate::policy::shell::{Command, Join, Script, Step, Word};
 const DEEPEST: usize = 4;
 /// Commands that stand before a check and change where or how it runs.
 const PRELUDES: [&str; 9] = ["cd", "pushd", "export", "unset", "set", "source", ".", "umask", "ulimit"];
+/// Commands that check nothing.
+const IDLE: [&str; 6] = ["true", ":", "echo", "printf", "exit", "sleep"];
 /// Commands whose failure says something good, so that `!` before them is a check.
 const SEARCHES: [&str; 7] = ["grep", "egrep", "rg", "git", "diff", "test", "["];
 
@@ -59,7 +61,12 @@ fn is_honest(text: &str, depth: usize) -> bool {
             return false;
         }
     }
-    true
+    // What only says that it is done checks nothing.
+    let is_idle = |run: &&Command| {
+        let name = name(run);
+        name.is_none_or(|name| IDLE.contains(&name.as_str()) || PRELUDES.contains(&name.as_str()))
+    };
+    !runs.iter().all(is_idle)
 }
 
 /// Whether what a command runs in its turn is honest: the text of a shell, what `find` runs.
@@ -167,6 +174,13 @@ mod tests {
             "eval 'npm test; echo ok'",
             "find . -name x -exec npm test \\;",
             "coproc npm test",
+            "true",
+            ":",
+            "exit 0",
+            "echo 'all tests passed'",
+            "cd app && echo ok",
+            "bash -c true",
+            "",
         ] {
             assert!(hides(hidden), "{hidden}");
         }

@@ -18,6 +18,7 @@ pub mod json;
 pub mod payload;
 pub mod protect;
 pub mod quality_gate;
+pub mod receipt;
 mod rules;
 pub mod runner;
 pub mod session;

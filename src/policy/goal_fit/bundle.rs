@@ -68,7 +68,12 @@ impl Bundle {
             Some(Value::Array(items)) => Some(items),
             Some(_) => None,
         };
-        let (claims, evidence, events) = (list("claims")?, list("evidence")?, list("events")?);
+        let (mut claims, evidence, mut events) = (list("claims")?, list("evidence")?, list("events")?);
+        for item in claims.iter_mut().chain(&mut events) {
+            for key in ["status", "impactLevel"] {
+                plain(item, key);
+            }
+        }
         claims.iter().all(Value::is_object).then_some(Self { claims, evidence, events })
     }
 
@@ -109,6 +114,13 @@ impl Bundle {
     /// Whether any of its evidence is of a command.
     pub(super) fn speaks_of_commands(&self) -> bool {
         self.evidence.iter().any(|evidence| label(evidence).is_some())
+    }
+}
+
+/// Makes a word of `item` one that can be compared: who writes `Disputed` means it.
+fn plain(item: &mut Value, key: &str) {
+    if let Some(Value::String(word)) = item.get_mut(key) {
+        *word = word.trim().to_ascii_lowercase();
     }
 }
 
@@ -159,7 +171,7 @@ impl<'a> Claim<'a> {
 
     /// Whether the task stands or falls with it.
     pub(super) fn matters(&self) -> bool {
-        matches!(self.text("impactLevel").to_ascii_lowercase().as_str(), "high" | "critical")
+        matches!(self.text("impactLevel"), "high" | "critical")
     }
 
     /// Whether it says that something holds.
@@ -201,7 +213,7 @@ impl<'a> Claim<'a> {
         let time =
             |item: &&Value, key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let failed = self.evidence().max_by_key(|item| time(item, "observedAt"));
-        let failed = failed.is_some_and(|item| item.get("passing") == Some(&Value::Bool(false)));
+        let failed = failed.is_some_and(|item| item.get("passing").and_then(Said::of) == Some(Said::Fail));
         let rejected = self.events().max_by_key(|item| time(item, "createdAt"));
         let rejected = rejected.and_then(|item| item.get("status")?.as_str());
         failed || matches!(rejected, Some("rejected" | "disputed"))

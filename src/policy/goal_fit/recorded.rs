@@ -6,7 +6,7 @@ use super::flow::Gate;
 use super::settings::Settings;
 use super::sidecars;
 use super::subject::{Doc, Subject};
-use crate::policy::{capture, text};
+use crate::policy::{receipt, text};
 use serde_json::{Map, Value};
 
 /// Statuses of a page that is worked on.
@@ -145,7 +145,7 @@ fn unreadable(subject: &Subject, found: &mut Vec<Finding>) {
     let is = |doc: bool, name: &'static str| doc.then_some(name);
     let names = [
         is(matches!(subject.state, Doc::Unreadable), "state.json"),
-        is(matches!(subject.acceptance, Doc::Unreadable), capture::ACCEPTANCE),
+        is(matches!(subject.acceptance, Doc::Unreadable), receipt::ACCEPTANCE),
         is(matches!(subject.bundle, Doc::Unreadable), "trust.bundle"),
         is(matches!(subject.evidence, Doc::Unreadable), "evidence.json"),
         is(matches!(subject.critique, Doc::Unreadable), "critique.json"),

@@ -126,6 +126,8 @@ pub(super) enum Want {
     Free,
     /// An open task is refused for this; one that is said to be done may stop, and it is said.
     Soft(&'static str),
+    /// One that is said to be done is refused for this; an open one may stop.
+    Done(&'static str),
     /// Both are refused for this.
     Refused(&'static str),
 }
@@ -147,6 +149,8 @@ pub(super) fn attempt(name: &str, want: Want, files: &Value, act: &dyn Fn(&Sessi
             let (refused, words) = match want {
                 Want::Free => (false, ""),
                 Want::Soft(words) => (status == "in_progress", words),
+                Want::Done(words) if status == "delivered" => (true, words),
+                Want::Done(_) => (false, ""),
                 Want::Refused(words) => (true, words),
             };
             let way = format!("{name}, hook: {hook}, {status}: {stopped:?} {}", session.log());

@@ -1,7 +1,7 @@
 //! What an agent might do to the files by which it is judged, if it got past config-protection.
 
 use super::session::{BROKEN, FAILED, TASK, UNKNOWN, UNSEEN, Want, attempt};
-use Want::Refused;
+use Want::{Free, Refused, Soft};
 use serde_json::{Value, json};
 
 #[test]
@@ -70,5 +70,136 @@ fn what_is_done_to_the_log() {
         let log = session.file(&format!("{TASK}/command-log.jsonl"));
         std::fs::rename(&log, session.file("elsewhere.jsonl")).unwrap();
         std::os::unix::fs::symlink(session.file("elsewhere.jsonl"), log).unwrap();
+    });
+}
+
+/// A claim that matters, with this status.
+fn claim(status: &Value, more: &Value) -> Value {
+    let mut claim = json!({"id": "c", "subjectId": "t/c", "claimType": "acme.any", "value": "pass",
+        "impactLevel": "high", "status": status});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        claim[key] = value.clone();
+    }
+    json!({"claims": [claim], "evidence": [{"claimId": "c", "passing": true}], "events": []})
+}
+
+#[test]
+fn what_is_done_to_the_bundle() {
+    let unreadable = Refused("trust.bundle is there and cannot be read");
+    let disputed = Refused("claim disputed");
+    let whole = claim(&json!("verified"), &json!({}));
+    let with = |key: &str, value: Value| {
+        let mut bundle = whole.clone();
+        bundle[key] = value;
+        bundle.to_string()
+    };
+    let failing = json!([{"claimId": "c", "passing": false, "observedAt": "2026-07-01T00:00:00Z"}]);
+    let rejected = json!([{"claimId": "c", "status": "Rejected", "createdAt": "2026-07-01T00:00:00Z"}]);
+    let attempts = [
+        ("as it should be", Free, whole.to_string()),
+        ("disputed", disputed, claim(&json!("disputed"), &json!({})).to_string()),
+        ("disputed in capitals", disputed, claim(&json!("DISPUTED"), &json!({})).to_string()),
+        ("rejected, with a blank", disputed, claim(&json!("rejected "), &json!({})).to_string()),
+        (
+            "of critical impact, in capitals",
+            disputed,
+            claim(&json!("disputed"), &json!({"impactLevel": " CRITICAL"})).to_string(),
+        ),
+        (
+            "no status that there is, which claims nothing",
+            Free,
+            claim(&json!("verifiedd"), &json!({})).to_string(),
+        ),
+        (
+            "a status that is no text",
+            Soft("claims[0].status is missing"),
+            claim(&json!(["verified"]), &json!({})).to_string(),
+        ),
+        ("against its evidence", Refused("claim tampered"), with("evidence", failing)),
+        ("against its last event", Refused("claim tampered"), with("events", rejected)),
+        ("without its evidence", Refused("without any evidence"), with("evidence", json!([]))),
+        (
+            "with the evidence of another",
+            Refused("without any evidence"),
+            with("evidence", json!([{"claimId": "d", "passing": true}])),
+        ),
+        (
+            "a check in capitals that says it failed",
+            Refused("evidence verdict: fail"),
+            claim(&json!("verified"), &json!({"claimType": "workflow.check.command", "value": "FAIL"}))
+                .to_string(),
+        ),
+        (
+            "a key twice, the last one counts",
+            disputed,
+            whole
+                .to_string()
+                .replace("\"status\":\"verified\"", "\"status\":\"verified\",\"status\":\"disputed\""),
+        ),
+        ("no JSON", unreadable, "{\"claims\":".to_owned()),
+        ("a list", unreadable, "[]".to_owned()),
+        ("claims that are an object", unreadable, with("claims", json!({}))),
+        ("claims that are texts", unreadable, with("claims", json!(["all good"]))),
+        ("empty", unreadable, String::new()),
+        ("huge", unreadable, with("note", json!("x".repeat(5 << 20)))),
+    ];
+    for (name, want, bundle) in attempts {
+        attempt(name, want, &json!({}), &|session| {
+            session.ran("ls", 0);
+            session.put(&format!("{TASK}/trust.bundle"), bundle.as_bytes());
+        });
+    }
+    #[cfg(unix)]
+    attempt("a link to another", unreadable, &json!({ "good.json": whole }), &|session| {
+        let link = session.file(&format!("{TASK}/trust.bundle"));
+        std::os::unix::fs::symlink(session.file("good.json"), link).unwrap();
+    });
+    #[cfg(unix)]
+    attempt("a pipe that nobody writes into", unreadable, &json!({}), &|session| {
+        let made =
+            session.stage.command("mkfifo").arg(session.file(&format!("{TASK}/trust.bundle"))).status();
+        assert!(made.unwrap().success());
+    });
+}
+
+#[test]
+fn what_is_done_to_the_session() {
+    let nothing = Want::Done("there is no evidence of anything");
+    attempt("said to be done, and nothing else", nothing, &json!({}), &|_| ());
+    attempt("log and bundle removed", nothing, &json!({}), &|session| {
+        session.ran("npm test", 1);
+        session.claims(&["npm test"]);
+        for name in ["command-log.jsonl", "trust.bundle"] {
+            std::fs::remove_file(session.file(&format!("{TASK}/{name}"))).unwrap();
+        }
+    });
+    attempt("a bundle without claims", nothing, &json!({}), &|session| session.claims(&[]));
+    let unreadable = Refused("state.json is there and cannot be read");
+    attempt("a state that is none", unreadable, &json!({}), &|session| {
+        session.ran("npm test", 0);
+        session.claims(&["npm test"]);
+        session.put(&format!("{TASK}/state.json"), b"{\"status\":\"deliv");
+    });
+    attempt("no state", Refused("was last seen to fail"), &json!({}), &|session| {
+        session.ran("npm test", 1);
+        session.claims(&["npm test"]);
+        std::fs::remove_file(session.file(&format!("{TASK}/state.json"))).unwrap();
+    });
+    // Another session, with a clean sheet: what is judged is that one, and so is what it is said to be.
+    attempt("a pointer to an empty session", Free, &json!({}), &|session| {
+        session.ran("npm test", 1);
+        session.claims(&["npm test"]);
+        std::fs::create_dir(session.file(".kontourai/flow-agents/other")).unwrap();
+        session.put(".kontourai/flow-agents/current/conformance.json", br#"{"active_slug":"other"}"#);
+    });
+    attempt("a streak that was never refused", FAILED, &json!({}), &|session| {
+        session.ran("npm test", 1);
+        session.claims(&["npm test"]);
+        for hash in [json!(0), json!("x"), json!(u64::MAX)] {
+            let streak =
+                json!({"hash": hash, "count": 999, "sessions": {"177": {"hash": hash, "count": 999}}});
+            session.put(".kontourai/flow-agents/.goal-fit-block-streak.json", streak.to_string().as_bytes());
+            assert!(session.stop().refused);
+        }
     });
 }

@@ -300,6 +300,7 @@ fn with_acceptance(command: &str) -> Stage {
     let mut stage = Stage::of(&json!({"workspace": {"git": true, "files": {
         ".kontourai/flow-agents/t/state.json": {"status": "in_progress", "phase": "verification",
             "next_action": {"status": "done"}},
+        "package.json": {"scripts": {"workflow:sidecar": "node writer.js"}},
         ".kontourai/flow-agents/t/trust.bundle": bundle,
         ".kontourai/flow-agents/t/command-log.jsonl": format!("{log}\n"),
         ".kontourai/flow-agents/t/acceptance.json":
