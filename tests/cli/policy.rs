@@ -6,6 +6,7 @@ mod hosts;
 mod kit;
 mod parting;
 mod session;
+mod side_effects;
 mod stage;
 mod tampering;
 mod vectors;

@@ -2,7 +2,7 @@
 
 use super::session::{FAILED, LAUNDERED, UNKNOWN, UNSEEN, Want, attempt};
 use Want::{Free, Refused, Soft};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[test]
 fn what_a_host_tells_of_a_result() {
