@@ -204,7 +204,7 @@ fn print_summary(
             (false, false) if tally.unshown.is_empty() => "----",
             (false, false) => "FAIL",
         };
-        let untested = if word == "----" { ": not tested, so not reached" } else { "" };
+        let untested = if word == "----" { ": no fixture shows it" } else { "" };
         let level = tally.level.as_str();
         writeln!(context.out, "  {word}  {level}  ({ok}/{all} required fixtures pass{untested})")?;
         for name in tally.failing.iter().take(5) {

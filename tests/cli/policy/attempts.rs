@@ -205,3 +205,22 @@ fn what_is_run_before_and_after() {
         session.claims(&["npm test"]);
     });
 }
+
+/// `docs/policies.md` says so: what would see these is beyond the contract.
+#[test]
+fn what_is_not_seen() {
+    attempt("the code was changed since", Free, &json!({"src.js": "good"}), &|session| {
+        session.ran("npm test", 0);
+        session.claims(&["npm test"]);
+        session.put("src.js", b"bad");
+    });
+    attempt("a claim of less than it should", Free, &json!({}), &|session| {
+        session.ran("npm test", 1);
+        session.ran("npm test -- one.test", 0);
+        session.claims(&["npm test -- one.test"]);
+    });
+    attempt("a pass in another folder of the project", Free, &json!({"sub/x": ""}), &|session| {
+        session.told("npm test", json!({"cwd": session.file("sub"), "tool_response": {"exitCode": 0}}));
+        session.claims(&["npm test"]);
+    });
+}

@@ -139,7 +139,7 @@ fn the_output_for_people_says_what_failed_and_how_far_it_goes() {
         "  FAIL  [L2] quality-gate--allow-no-path",
         "        - it was ended by signal 9",
         "exit code none",
-        "  ----  L0  (0/0 required fixtures pass: not tested, so not reached)",
+        "  ----  L0  (0/0 required fixtures pass: no fixture shows it)",
         "  FAIL  L2  (0/24 required fixtures pass)",
         "0 of 24 fixtures pass; highest level: none",
         "FAIL: adapter: kill -9 $$ does not satisfy L0",

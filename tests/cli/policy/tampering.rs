@@ -192,6 +192,14 @@ fn what_is_done_to_the_session() {
         std::fs::create_dir(session.file(".kontourai/flow-agents/other")).unwrap();
         session.put(".kontourai/flow-agents/current/conformance.json", br#"{"active_slug":"other"}"#);
     });
+    attempt("a pass in the log of another session", FAILED, &json!({}), &|session| {
+        session.ran("npm test", 1);
+        session.claims(&["npm test"]);
+        let passed = json!({"command": "npm test", "observedResult": "pass", "exitCode": 0});
+        session.put(".kontourai/flow-agents/other/command-log.jsonl", format!("{passed}\n").as_bytes());
+        session.put(".kontourai/flow-agents/other/state.json", b"{}");
+        session.put(".kontourai/flow-agents/current.json", br#"{"active_slug":"other"}"#);
+    });
     attempt("a streak that was never refused", FAILED, &json!({}), &|session| {
         session.ran("npm test", 1);
         session.claims(&["npm test"]);
