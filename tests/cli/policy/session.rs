@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 pub(super) const TASK: &str = ".kontourai/flow-agents/t";
 
-/// A session with a task, in a repository that has everything committed.
+/// A session with a task; in a repository that has everything committed, where files are told of.
 pub(super) struct Session {
     pub(super) stage: Stage,
     /// Whether the host calls `tally hook`; else `tally run-hook`.
@@ -32,7 +32,12 @@ impl Session {
         for (name, content) in files.as_object().into_iter().flatten() {
             all[name] = content.clone();
         }
-        let mut stage = Stage::of(&json!({"workspace": {"git": true, "files": all}}));
+        // A repository takes three processes: most attempts have no need of one.
+        let git = files.as_object().is_some_and(|files| !files.is_empty());
+        if !git {
+            all["AGENTS.md"] = json!("");
+        }
+        let mut stage = Stage::of(&json!({"workspace": {"git": git, "files": all}}));
         stage.set("FLOW_AGENTS_GOAL_FIT_MODE", "block");
         let session = Self { stage, hook };
         if hook {
