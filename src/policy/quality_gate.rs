@@ -97,7 +97,7 @@ fn root_of(file: &Path, site: &Site) -> Option<PathBuf> {
     let real = file.canonicalize().ok()?;
     let folder = real.parent()?;
     let about = file.symlink_metadata().ok()?;
-    if about.is_symlink() || !site.is_about(folder) {
+    if about.is_symlink() || !(site.holds(folder) || site.is_about(folder)) {
         return None;
     }
     let own = Repository::discover(folder).and_then(|own| own.worktree_root().map(Path::to_path_buf));

@@ -75,15 +75,20 @@ impl Site {
         Self { places: places.filter(|place| place.is_dir()).collect(), start, root }
     }
 
-    /// Whether `folder` belongs to the project: it is below its root, or in another worktree of its repository.
+    /// Whether `folder` is of the same project: of its repository, whichever worktree, or below its root where there is none.
     #[must_use]
     pub fn is_about(&self, folder: &Path) -> bool {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let (root, folder) = (real(&self.root), real(folder));
+        let folder = real(folder);
         match Repository::discover(&folder) {
-            Some(repository) => real(repository.shared_root()) == root,
-            None => folder.starts_with(root),
+            Some(repository) => real(repository.shared_root()) == real(&self.root),
+            None => self.holds(&folder),
         }
+    }
+
+    /// Whether `folder` is below the root of the project, be it in a repository of its own.
+    #[must_use]
+    pub fn holds(&self, folder: &Path) -> bool {
+        real(folder).starts_with(real(&self.root))
     }
 
     /// What the pointers of `actor` say, then those of everybody; the first one that leads to a session decides.
@@ -154,6 +159,10 @@ pub fn newest(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Option<PathBuf> 
         }
     }
     found.map(|(_, path)| path)
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The names of an actor's pointer: that of 6.x, that of 3.x.
@@ -284,5 +293,18 @@ mod tests {
     fn what_is_archived_is_not_found() {
         let (_dir, site) = site(&[(".kontourai/flow-agents/archive/t/state.json", json!({}))]);
         assert_eq!(site.session(None, true), None);
+    }
+
+    #[test]
+    fn a_repository_within_a_project_is_in_its_folder_and_another_project() {
+        let (dir, site) = site(&[]);
+        fs::create_dir_all(dir.path().join("nested/.git/objects")).unwrap();
+        fs::write(dir.path().join("nested/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::create_dir_all(dir.path().join("nested/.git/refs")).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let asked = |folder: &Path| (site.holds(folder), site.is_about(folder));
+        assert_eq!(asked(&dir.path().join("a")), (true, true));
+        assert_eq!(asked(&dir.path().join("nested")), (true, false));
+        assert_eq!(asked(elsewhere.path()), (false, false));
     }
 }
