@@ -5,10 +5,10 @@ use super::verb::Does::{Either, Run};
 use super::verb::Kind::{Path, Text};
 use super::verb::{Given, Verb, flag, option, place};
 use super::{Context, run_hook};
-use crate::hosts::Kind;
+use crate::hosts::{Kind, Profile};
 use crate::journal::bounded;
 use crate::policy::conformance::{
-    Bench, Fixture, Level, Subject, Summary, Verdict, declaration, shipped, shipped_text,
+    Bench, Fixture, Level, Subject, Summary, TIMEOUT, Verdict, declaration, shipped, shipped_text,
 };
 use crate::policy::runner::{self, CONTRACT};
 use crate::policy::{Outcome, Policy, Stdout};
@@ -89,7 +89,12 @@ fn declare(given: &Given<'_>, context: &mut Context<'_>) -> Result<u8, Failure> 
     let date = clock::rfc3339(clock::now_ms()).unwrap_or_default();
     let date = date.get(..10).unwrap_or("unknown");
     let text = declaration(host, &summary, (passed(&run), run.len()), date).ok_or_else(|| {
-        Failure::Usage(format!("there is no profile of the host {host:?}; see tally hosts list"))
+        Failure::Usage(match Profile::shipped(host) {
+            Some(_) => format!(
+                "{host} runs inside a program and calls no hooks: that program's adapter declares its gaps"
+            ),
+            None => format!("there is no profile of the host {host:?}; see tally hosts list"),
+        })
     })?;
     write!(context.out, "{text}")?;
     Ok(0)
@@ -155,7 +160,7 @@ fn all(subject: Subject<'_>, fixtures: Vec<Fixture>, context: &Context<'_>) -> R
     let failed = |error: io::Error| Failure::Failed(format!("{}: {error}", scratch.display()));
     crate::sys::files::create_dir_private(&scratch).map_err(failed)?;
     let env = context.env.pairs().map(|(name, value)| (name.to_os_string(), value.to_os_string())).collect();
-    let bench = Bench { subject, env, cwd: context.cwd, scratch: &scratch };
+    let bench = Bench { subject, env, cwd: context.cwd, scratch: &scratch, timeout: TIMEOUT };
     let run = fixtures.into_iter().map(|fixture| (bench.run(&fixture), fixture));
     let run = run.map(|(verdict, fixture)| (fixture, verdict)).collect();
     drop(std::fs::remove_dir_all(&scratch));
@@ -192,9 +197,16 @@ fn print_summary(
 ) -> io::Result<()> {
     writeln!(context.out)?;
     for tally in &summary.levels {
-        let (word, level) = (if tally.passes() { "PASS" } else { "FAIL" }, tally.level.as_str());
         let (ok, all) = (tally.required - tally.failing.len(), tally.required);
-        writeln!(context.out, "  {word}  {level}  ({ok}/{all} required fixtures pass)")?;
+        let word = match (tally.is_tested(), tally.passes()) {
+            (_, true) => "PASS",
+            (true, false) => "FAIL",
+            (false, false) if tally.unshown.is_empty() => "----",
+            (false, false) => "FAIL",
+        };
+        let untested = if word == "----" { ": no fixture shows it" } else { "" };
+        let level = tally.level.as_str();
+        writeln!(context.out, "  {word}  {level}  ({ok}/{all} required fixtures pass{untested})")?;
         for name in tally.failing.iter().take(5) {
             writeln!(context.out, "          {name}")?;
         }
@@ -235,7 +247,7 @@ fn print_json(
         .map(|tally| {
             let unshown: Vec<_> = tally.unshown.iter().map(|policy| policy.name()).collect();
             json!({
-                "level": tally.level.as_str(), "pass": tally.passes(), "required": tally.required,
+                "level": tally.level.as_str(), "tested": tally.is_tested(), "pass": tally.passes(), "required": tally.required,
                 "failing": tally.failing, "withoutFixture": unshown,
             })
         })

@@ -108,11 +108,21 @@ fn says_failed(payload: &Payload) -> bool {
     event.is_some_and(|event| event.eq_ignore_ascii_case("PostToolUseFailure"))
         || is_error(payload.get("error"))
         || results(payload).any(|result| {
-            let is = |key: &str| result.get(key) == Some(&Value::Bool(true));
-            result.get("success") == Some(&Value::Bool(false))
+            let is = |key: &str| result.get(key).and_then(flag) == Some(true);
+            result.get("success").and_then(flag) == Some(false)
                 || ["failed", "is_error", "isError", "interrupted"].into_iter().any(is)
                 || is_error(result.get("error"))
         })
+}
+
+/// A flag, also as a text: a host that writes `"true"` means it.
+fn flag(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(text) if text.trim().eq_ignore_ascii_case("true") => Some(true),
+        Value::String(text) if text.trim().eq_ignore_ascii_case("false") => Some(false),
+        _ => None,
+    }
 }
 
 fn is_error(error: Option<&Value>) -> bool {
@@ -243,6 +253,16 @@ mod tests {
         for sign in ["failed", "is_error", "isError", "interrupted"] {
             let payload = json!({"tool_response": {"exitCode": 0, sign: true}});
             assert_eq!(seen(&payload), ("fail", Some(0)), "{sign}");
+        }
+        for (sign, value, told) in [
+            ("is_error", json!("true"), "fail"),
+            ("is_error", json!("false"), "pass"),
+            ("success", json!("False"), "fail"),
+            ("success", json!("true"), "pass"),
+            ("is_error", json!(null), "pass"),
+        ] {
+            let payload = json!({"tool_response": {"exitCode": 0, sign: value}});
+            assert_eq!(seen(&payload), (told, Some(0)), "{sign} {value}");
         }
         let event = json!({"hook_event_name": "PostToolUseFailure", "tool_response": {"exitCode": 0}});
         assert_eq!(seen(&event), ("fail", Some(0)));

@@ -32,9 +32,9 @@ pub(super) fn keep(
 ) -> Result<(), Refused> {
     let Some(command) = command_log::command(call.event.payload) else { return Ok(()) };
     let session = call.event.text(Field::Session).map(|id| Session { host: call.event.host(), id });
+    let cwd = call.cwd.unwrap_or(call.home);
     if Switches::of(call.env, settings.policies).any() {
         // The log that the Stop gate will read.
-        let cwd = call.cwd.unwrap_or(call.home);
         let asked = policy::Call {
             env: call.env,
             cwd,
@@ -48,7 +48,7 @@ pub(super) fn keep(
             now_ms,
         };
         let folder = capture::folder(&asked);
-        return folder.map_or(Ok(()), |folder| capture::keep(&folder, command, observed, now_ms));
+        return folder.map_or(Ok(()), |folder| capture::keep(&folder, command, cwd, observed, now_ms));
     }
     let bases = settings.workspace.sidecar_bases();
     if !bases.iter().any(|base| sidecar::may_have_task(base)) {
@@ -57,5 +57,5 @@ pub(super) fn keep(
     let actor = actor::resolve(call.env, session).actor.map(|actor| sanitize_segment(&actor.name));
     let lookup = sidecar::Lookup { bases: &bases, actor: actor.as_deref(), ..sidecar::Lookup::default() };
     let Some(folder) = sidecar::active_folder(&lookup) else { return Ok(()) };
-    capture::keep(&folder, command, observed, now_ms)
+    capture::keep(&folder, command, cwd, observed, now_ms)
 }

@@ -13,7 +13,7 @@ use crate::liveness::event::Event;
 use crate::liveness::policy::Policy;
 use crate::liveness::stream::Stream;
 use crate::liveness::tool_activity::Outcome;
-use crate::liveness::{lifecycle, relay, tool_activity};
+use crate::liveness::{leave, lifecycle, relay, tool_activity};
 use crate::settings::Settings;
 use crate::settings::env::Env;
 use crate::settings::workspace::{Found, Workspace};
@@ -60,8 +60,10 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<String>, Complaint> {
             }
             Ok(None)
         }
-        Kind::PreToolUse | Kind::UserPromptSubmit => Ok(waiting(call)),
-        Kind::AgentSpawn => {
+        Kind::UserPromptSubmit if !comes_back(call) => Ok(waiting(call)),
+        Kind::PreToolUse => Ok(waiting(call)),
+        // Who was let go with the task open and is asked to go on takes it up as a new session does.
+        Kind::AgentSpawn | Kind::UserPromptSubmit => {
             let Some(bound) = bound() else { return Ok(waiting(call)) };
             let outcome = lifecycle::start(&bound, &policy, now_ms).map_err(wrong)?;
             // What is told now takes the place of what was to be told.
@@ -82,6 +84,13 @@ pub(super) fn serve(call: &Call<'_>) -> Result<Option<String>, Complaint> {
         }
         _ => Ok(None),
     }
+}
+
+/// Whether the actor left its task when it stopped.
+fn comes_back(call: &Call<'_>) -> bool {
+    let stream = call.stream();
+    let actor = || actor::resolve(call.env, call.session).actor;
+    stream.dir().is_dir() && actor().is_some_and(|actor| leave::comes_back(&stream, &actor.name))
 }
 
 /// The conflict that waits for the actor; it goes on waiting where the host will hear of it later.
@@ -107,7 +116,7 @@ fn told(call: &Call<'_>, bound: &Bound, conflict: &Conflict) -> Result<Option<St
 }
 
 /// Queues the event for the Console where that is asked for. The event itself is safe.
-fn send(call: &Call<'_>, event: &Event, ttl_s: u64) -> Result<(), Complaint> {
+pub(super) fn send(call: &Call<'_>, event: &Event, ttl_s: u64) -> Result<(), Complaint> {
     let mut settings = Settings::load(call.env, call.cwd);
     if !settings.liveness_relay.on {
         return Ok(());

@@ -140,6 +140,11 @@ fn answer(
         None
     });
     let mut judged = policies.judge(env, event, call.session);
+    if let Some((event, ttl_s)) = judged.released.take()
+        && let Err(complaint) = liveness::send(&call, &event, ttl_s)
+    {
+        log(complaint);
+    }
     if let Some(waiting) = policies.waiting(call.session) {
         match call.voice.hearing() {
             Hearing::Later => judged.context.take().iter().for_each(|text| waiting.keep(text)),

@@ -7,6 +7,7 @@
 use super::waiting::Waiting;
 use crate::hosts::{HostEvent, Kind};
 use crate::liveness::actor::Session;
+use crate::liveness::event::Event;
 use crate::policy::runner::{Call, Hook};
 use crate::policy::{Input, Outcome, Payload, Policy, Stdout, goal_fit};
 use crate::settings::env::{Env, Var, vars};
@@ -46,6 +47,8 @@ pub(super) struct Judged {
     pub(super) stuck: bool,
     pub(super) context: Option<String>,
     pub(super) stderr: String,
+    /// The release of a claim, for who relays claims.
+    pub(super) released: Option<(Event, u64)>,
 }
 
 impl Switches {
@@ -118,7 +121,8 @@ impl Asked<'_> {
             now_ms: clock::now_ms(),
         };
         for policy in policies {
-            let (outcome, stuck) = run(policy, &call);
+            let (outcome, stuck, released) = run(policy, &call);
+            judged.released = judged.released.or(released);
             let refuses = outcome.exit == 2;
             // The Stop gate has modes of its own.
             if refuses && (blocks || policy == Policy::StopGoalFit) {
@@ -130,12 +134,12 @@ impl Asked<'_> {
     }
 }
 
-fn run(policy: Policy, call: &Call<'_>) -> (Outcome, bool) {
+fn run(policy: Policy, call: &Call<'_>) -> (Outcome, bool, Option<(Event, u64)>) {
     if policy == Policy::StopGoalFit && call.event == Kind::Stop {
         let judged = goal_fit::judge(call);
-        return (judged.outcome, judged.stuck);
+        return (judged.outcome, judged.stuck, judged.released);
     }
-    (policy.run(call), false)
+    (policy.run(call), false, None)
 }
 
 impl Judged {

@@ -11,7 +11,7 @@ use super::standing::Pair;
 use super::stream::Error;
 use super::tool_activity::PATIENCE;
 
-const SOURCE: &str = "lifecycle";
+pub(super) const SOURCE: &str = "lifecycle";
 
 /// What came of it.
 #[derive(Debug, Default)]

@@ -15,11 +15,13 @@
 
 pub mod act;
 pub mod actor;
+pub mod assignment;
 pub mod bound;
 pub mod compact;
 pub mod conflict;
 pub mod event;
 mod follow;
+pub mod leave;
 pub mod lifecycle;
 pub mod policy;
 pub mod relay;

@@ -12,11 +12,13 @@
 pub mod capture;
 pub mod conformance;
 pub mod goal_fit;
+mod honest;
 pub mod input;
 pub mod json;
 pub mod payload;
 pub mod protect;
 pub mod quality_gate;
+pub mod receipt;
 mod rules;
 pub mod runner;
 pub mod session;

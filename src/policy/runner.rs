@@ -9,7 +9,7 @@ use super::{Outcome, Payload, capture, goal_fit, quality_gate, steering};
 use crate::hosts::Kind;
 use crate::liveness::actor::{self, Actor, Session};
 use crate::settings::env::{Env, vars};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 /// The version of the contract between a hook and who calls it.
@@ -109,6 +109,12 @@ impl Call<'_> {
     #[must_use]
     pub fn actor(&self) -> Option<Actor> {
         actor::resolve(self.env, self.session).actor
+    }
+
+    /// The folder that the agent works in.
+    #[must_use]
+    pub fn works(&self) -> PathBuf {
+        self.payload.and_then(Payload::cwd).map_or_else(|| self.cwd.to_path_buf(), |cwd| self.cwd.join(cwd))
     }
 
     /// The places where the session may be, the first to be asked first: where it started, where it works.

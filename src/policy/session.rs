@@ -75,22 +75,40 @@ impl Site {
         Self { places: places.filter(|place| place.is_dir()).collect(), start, root }
     }
 
-    /// What the pointers of `actor` say, then those of everybody.
+    /// Whether `folder` is of the same project: of its repository, whichever worktree, or below its root where there is none.
+    #[must_use]
+    pub fn is_about(&self, folder: &Path) -> bool {
+        let folder = real(folder);
+        match Repository::discover(&folder) {
+            Some(repository) => real(repository.shared_root()) == real(&self.root),
+            None => self.holds(&folder),
+        }
+    }
+
+    /// Whether `folder` is below the root of the project, be it in a repository of its own.
+    #[must_use]
+    pub fn holds(&self, folder: &Path) -> bool {
+        real(folder).starts_with(real(&self.root))
+    }
+
+    /// What the pointers of `actor` say, then those of everybody; the first one that leads to a session decides.
     #[must_use]
     pub fn pointed(&self, actor: Option<&str>) -> Pointed {
         let own = actor.map(pointer_names).into_iter().flatten().map(|name| format!("current/{name}"));
         let names: Vec<String> = own.collect();
         let own = names.iter().flat_map(|name| self.places.iter().map(move |place| (place, name.as_str())));
         let shared = self.places.iter().map(|place| (place, "current.json"));
-        let mut stale = false;
+        let mut pointed = Pointed::Nowhere;
         for (place, name) in own.chain(shared) {
             let Some(pointer) = pointer(&place.join(name)) else { continue };
-            match folder(place, &pointer) {
-                Some(folder) => return Pointed::To(folder, pointer),
-                None => stale = true,
+            match (folder(place, &pointer), &mut pointed) {
+                (Some(found), Pointed::To(folder, first)) if found == *folder => complete(first, &pointer),
+                (_, Pointed::To(..)) => {}
+                (Some(folder), _) => pointed = Pointed::To(folder, pointer),
+                (None, _) => pointed = Pointed::Stale,
             }
         }
-        if stale { Pointed::Stale } else { Pointed::Nowhere }
+        pointed
     }
 
     /// The session that the pointers lead to; else, where that is `searched` for, the one whose state was written last.
@@ -143,6 +161,10 @@ pub fn newest(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Option<PathBuf> 
     found.map(|(_, path)| path)
 }
 
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
 /// The names of an actor's pointer: that of 6.x, that of 3.x.
 fn pointer_names(actor: &str) -> [String; 2] {
     let plain = sanitize_segment(actor);
@@ -157,6 +179,18 @@ fn pointer(file: &Path) -> Option<Map<String, Value>> {
     }
     let pointer = object(file)?;
     (pointer.get("binding_status").and_then(Value::as_str) != Some("retired")).then_some(pointer)
+}
+
+/// Adds the step that another pointer to the same session names, where this one names none: 3.x and 6.x keep it in
+/// different ones.
+fn complete(pointer: &mut Map<String, Value>, other: &Map<String, Value>) {
+    const STEP: [&str; 2] = ["active_flow_id", "active_step_id"];
+    if STEP.iter().any(|key| pointer.contains_key(*key)) {
+        return;
+    }
+    for key in STEP {
+        pointer.extend(other.get(key).map(|value| (key.to_owned(), value.clone())));
+    }
 }
 
 /// The folder inside `place` that a pointer names.
@@ -259,5 +293,18 @@ mod tests {
     fn what_is_archived_is_not_found() {
         let (_dir, site) = site(&[(".kontourai/flow-agents/archive/t/state.json", json!({}))]);
         assert_eq!(site.session(None, true), None);
+    }
+
+    #[test]
+    fn a_repository_within_a_project_is_in_its_folder_and_another_project() {
+        let (dir, site) = site(&[]);
+        fs::create_dir_all(dir.path().join("nested/.git/objects")).unwrap();
+        fs::write(dir.path().join("nested/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::create_dir_all(dir.path().join("nested/.git/refs")).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let asked = |folder: &Path| (site.holds(folder), site.is_about(folder));
+        assert_eq!(asked(&dir.path().join("a")), (true, true));
+        assert_eq!(asked(&dir.path().join("nested")), (true, false));
+        assert_eq!(asked(elsewhere.path()), (false, false));
     }
 }

@@ -90,8 +90,9 @@ pub fn run(job: &Job<'_>) -> io::Result<Ran> {
     let stdout = child.stdout.take().map(|pipe| collect(pipe, job.keep));
     let stderr = child.stderr.take().map(|pipe| collect(pipe, job.keep));
     let end = wait(&mut child, job.timeout)?;
-    // Whoever still holds the pipes is no longer the program.
-    let rest = |pipe: Option<Receiver<Vec<u8>>>| pipe.map(|pipe| drain(&pipe)).unwrap_or_default();
+    // Whoever still holds the pipes is no longer the program; where nothing is kept, nobody is waited for.
+    let kept = |pipe: Option<Receiver<Vec<u8>>>| pipe.filter(|_| job.keep > 0);
+    let rest = |pipe| kept(pipe).map(|pipe| drain(&pipe)).unwrap_or_default();
     Ok(Ran { end, stdout: rest(stdout), stderr: rest(stderr) })
 }
 

@@ -43,10 +43,10 @@ impl Host<'_> {
         self.raises(phase) && self.can.influence.get(phase).context_injection().can_influence()
     }
 
-    /// The host's own names for an event.
+    /// The host's own names for an event. With the end of a session nobody can go on: that is no stop to be judged.
     fn native(&self, kind: Kind) -> String {
-        let names =
-            self.mapping.events().filter(|(_, meaning)| meaning.kind == kind).map(|(native, _)| native);
+        let events = self.mapping.events().filter(|(_, meaning)| meaning.kind == kind && !meaning.ends);
+        let names = events.map(|(native, _)| native);
         names.collect::<Vec<_>>().join(", ")
     }
 

@@ -13,6 +13,7 @@ use super::level::Level;
 use crate::policy::Policy;
 use crate::sys::files;
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 const SHIPPED: &str = include_str!("../../../conformance/fixtures.json");
@@ -91,6 +92,9 @@ pub enum FixtureError {
     /// There is none.
     #[error("{0}: there is no fixture (*.json) in it")]
     Empty(String),
+    /// There are more than anybody has.
+    #[error("{0}: more than {MOST} fixtures")]
+    TooMany(String),
     /// One is none.
     #[error("fixture {name}: {why}")]
     Malformed {
@@ -133,16 +137,30 @@ impl Fixture {
             }
         }
         paths.sort();
-        if paths.is_empty() || paths.len() > MOST {
+        if paths.is_empty() {
             return Err(FixtureError::Empty(shown));
+        }
+        if paths.len() > MOST {
+            return Err(FixtureError::TooMany(shown));
         }
         let read = |path: &PathBuf| {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let malformed = |why: String| FixtureError::Malformed { name: name.clone(), why };
-            let bytes = files::read_bounded(path, MAX_BYTES).map_err(|why| malformed(why.to_string()))?;
-            Self::parse(&name, &bytes.unwrap_or_default())
+            match files::read_bounded(path, MAX_BYTES) {
+                Ok(Some(bytes)) => Self::parse(&name, &bytes),
+                Ok(None) => Err(malformed("a link that leads nowhere".to_owned())),
+                Err(why) => Err(malformed(why.to_string())),
+            }
         };
-        paths.iter().map(read).collect()
+        let fixtures = paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let mut names = HashSet::new();
+        match fixtures.iter().find(|fixture| !names.insert(fixture.name.as_str())) {
+            None => Ok(fixtures),
+            Some(twice) => {
+                let why = "another fixture has this name".to_owned();
+                Err(FixtureError::Malformed { name: twice.name.clone(), why })
+            }
+        }
     }
 
     /// Reads one.
@@ -165,7 +183,11 @@ impl Fixture {
         let policy = Policy::ALL.into_iter().find(|policy| policy.name() == class);
         let setup = match fields.get("workspace_setup") {
             None => None,
-            Some(Value::Object(setup)) => Some(setup.iter().map(file).collect::<Result<Vec<_>, _>>()?),
+            Some(Value::Object(setup)) => {
+                let files = setup.iter().map(file).collect::<Result<Vec<_>, _>>()?;
+                fits(&files)?;
+                Some(files)
+            }
             Some(_) => return Err("`workspace_setup` must be an object".to_owned()),
         };
         let payload =
@@ -211,6 +233,19 @@ fn file((name, content): (&String, &Value)) -> Result<(PathBuf, String), String>
         other => format!("{other:#}"),
     };
     Ok((inside(name)?, content))
+}
+
+/// Whether all of these files can be there at once.
+fn fits(files: &[(PathBuf, String)]) -> Result<(), String> {
+    let mut paths: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
+    paths.sort();
+    let clash = paths.windows(2).find_map(|pair| match pair {
+        [first, next] if next.starts_with(first) => Some(first.display()),
+        _ => None,
+    });
+    clash.map_or(Ok(()), |path| {
+        Err(format!("`workspace_setup` has {path} twice, or as a file and as a folder"))
+    })
 }
 
 /// A path that stays in the workspace.

@@ -66,10 +66,22 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Whether anything was shown of it. Telemetry leaves no trace in an answer, so of L0 nothing is, unless somebody has a
+    /// fixture for it.
+    #[must_use]
+    pub fn is_tested(&self) -> bool {
+        self.required > 0
+    }
+
     /// Whether it is reached, if those below are.
     #[must_use]
     pub fn passes(&self) -> bool {
-        self.failing.is_empty() && self.unshown.is_empty()
+        self.is_tested() && !self.fails()
+    }
+
+    /// Whether it, and all above it, is not reached.
+    fn fails(&self) -> bool {
+        !self.failing.is_empty() || !self.unshown.is_empty()
     }
 }
 
@@ -78,7 +90,7 @@ impl Tally {
 pub struct Summary {
     /// Each level.
     pub levels: Vec<Tally>,
-    /// The highest that is reached; `None`: not even the lowest.
+    /// The highest that is reached: it was shown, and none below it fails; `None`: there is none.
     pub highest: Option<Level>,
 }
 
@@ -98,7 +110,8 @@ impl Summary {
             }
         };
         let levels: Vec<Tally> = Level::ALL.into_iter().map(tally).collect();
-        let highest = levels.iter().take_while(|tally| tally.passes()).last().map(|tally| tally.level);
+        let reached = levels.iter().take_while(|tally| !tally.fails()).filter(|tally| tally.is_tested());
+        let highest = reached.last().map(|tally| tally.level);
         Self { levels, highest }
     }
 }

@@ -8,7 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a command may take (contract 1.0).
+pub const TIMEOUT: Duration = Duration::from_secs(15);
 /// Output that is kept: more than an echo of the longest payload.
 const KEEP: usize = 8 << 20;
 /// The largest file that is looked into afterwards.
@@ -36,6 +37,8 @@ pub struct Bench<'a> {
     pub cwd: &'a Path,
     /// A folder for workspaces.
     pub scratch: &'a Path,
+    /// How long a fixture may take.
+    pub timeout: Duration,
 }
 
 /// What came of a fixture.
@@ -60,7 +63,7 @@ impl Bench<'_> {
         };
         let input = fixture.input(folder.as_deref());
         let verdict = match self.start(fixture, &input) {
-            Ok(ran) => judge(fixture, &input, &ran, folder.as_deref()),
+            Ok(ran) => judge(fixture, &input, &ran, folder.as_deref(), self.timeout),
             Err(why) => failed(format!("the command cannot be started: {why}")),
         };
         if let Some(folder) = folder {
@@ -84,7 +87,7 @@ impl Bench<'_> {
             envs: &envs,
             cwd: self.cwd,
             stdin: input.as_bytes(),
-            timeout: TIMEOUT,
+            timeout: self.timeout,
             keep: KEEP,
         })
     }
@@ -132,7 +135,7 @@ impl Bench<'_> {
 }
 
 /// Holds what came of a fixture against what it expects.
-fn judge(fixture: &Fixture, input: &str, ran: &Ran, folder: Option<&Path>) -> Verdict {
+fn judge(fixture: &Fixture, input: &str, ran: &Ran, folder: Option<&Path>, timeout: Duration) -> Verdict {
     let expected = &fixture.expected;
     let stdout = String::from_utf8_lossy(&ran.stdout);
     let stderr = String::from_utf8_lossy(&ran.stderr);
@@ -149,7 +152,7 @@ fn judge(fixture: &Fixture, input: &str, ran: &Ran, folder: Option<&Path>) -> Ve
             None
         }
         End::Timeout => {
-            unless(false, format!("it took longer than {} s", TIMEOUT.as_secs()));
+            unless(false, format!("it took longer than {timeout:?}"));
             None
         }
     };

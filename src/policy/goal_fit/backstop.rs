@@ -12,7 +12,9 @@ use super::settings::{Backstop, Settings};
 use super::subject::Subject;
 use crate::evidence::command_log::normalized;
 use crate::evidence::command_log::reduce::launders;
-use crate::policy::{Call, capture, text};
+use crate::policy::honest::hides;
+use crate::policy::receipt::{self, Writer};
+use crate::policy::{Call, text};
 use crate::sys::files;
 use crate::sys::spawn::{self, End, Job};
 use serde_json::Value;
@@ -25,7 +27,7 @@ mod target;
 use target::looks_runnable;
 
 /// The largest file that names a command.
-const MAX_BYTES: u64 = capture::MAX_ACCEPTANCE;
+const MAX_BYTES: u64 = receipt::MAX_ACCEPTANCE;
 /// Longest command that is repeated.
 const SHOWN: usize = 160;
 
@@ -40,7 +42,15 @@ pub(super) struct Runner<'a> {
 /// A command, and who names it.
 struct Check {
     command: String,
+    /// What that runs in the end, as far as it is known: the command itself, or the script behind it.
+    text: String,
     origin: &'static str,
+}
+
+impl Check {
+    fn of(command: String, origin: &'static str) -> Self {
+        Self { text: command.clone(), command, origin }
+    }
 }
 
 /// Where a check comes from, or why there is none.
@@ -62,6 +72,12 @@ impl<'a> Runner<'a> {
         let said = |kind, weight, what: String| Some(Finding::new(kind, weight, check, what));
         let shown = match claimed.command.as_str() {
             "" => "no command".to_owned(),
+            command if hides(command) => {
+                format!(
+                    "`{}`, whose exit code is not that of the check (run it bare)",
+                    text::line(command, SHOWN)
+                )
+            }
             command => format!("`{}`", text::line(command, SHOWN)),
         };
         if self.settings.backstop == Backstop::Skip {
@@ -87,12 +103,18 @@ impl<'a> Runner<'a> {
             }
         };
         let (origin, ran) = (run.origin, text::line(&run.command, SHOWN));
-        if launders(&run.command) {
+        if launders(&run.text) {
             let what =
                 format!("exit-code-laundered: `{ran}` ({origin}) of {check} passes whatever happens in it");
             return said(Kind::Laundered, Weight::Hard, what);
         }
         match self.run(&run.command) {
+            Some(0) if hides(&run.text) => {
+                let what = format!(
+                    "NOT_VERIFIED — the exit code of `{ran}` ({origin}) is not that of {check}: let it run the check bare"
+                );
+                said(Kind::NoSignal, Weight::Soft, what)
+            }
             Some(0) => None,
             Some(1) if crate::evidence::command_log::is_bare_search(&run.command) => {
                 let what = format!("NOT_VERIFIED (ambiguous): `{ran}` ({origin}) of {check} found nothing");
@@ -118,20 +140,20 @@ impl<'a> Runner<'a> {
     fn source(&self, claimed: &Claimed) -> Source {
         if let Some(command) = self.accepted(claimed) {
             return match command {
-                _ if !self.acceptance_is_as_written() => Source::NotAsWritten(capture::ACCEPTANCE.to_owned()),
-                Some(command) => Source::Run(Check { command, origin: "acceptance" }),
+                _ if !self.acceptance_is_as_written() => Source::NotAsWritten(receipt::ACCEPTANCE.to_owned()),
+                Some(command) => Source::Run(Check::of(command, "acceptance")),
                 None => Source::Malformed,
             };
         }
-        if let Some((file, command)) = target::of(&self.subject.site.root, claimed) {
-            return if self.is_as_committed(&self.subject.site.root.join(file)) {
-                Source::Run(Check { command, origin: "manifest" })
-            } else {
-                Source::NotAsWritten(file.to_owned())
-            };
+        if let Some(target) = target::of(&self.subject.site.root, claimed) {
+            if !self.is_as_committed(&self.subject.site.root.join(target.file)) {
+                return Source::NotAsWritten(target.file.to_owned());
+            }
+            let text = target.script.unwrap_or_else(|| target.command.clone());
+            return Source::Run(Check { command: target.command, text, origin: "manifest" });
         }
         if self.settings.recheck && !self.subject.is_done() && looks_runnable(&claimed.command) {
-            return Source::Run(Check { command: claimed.command.clone(), origin: "claimed command" });
+            return Source::Run(Check::of(claimed.command.clone(), "claimed command"));
         }
         Source::Malformed
     }
@@ -160,9 +182,22 @@ impl<'a> Runner<'a> {
     }
 
     fn acceptance_is_as_written(&self) -> bool {
-        let path = self.subject.folder.join(capture::ACCEPTANCE);
+        let path = self.subject.folder.join(receipt::ACCEPTANCE);
         let Ok(Some(bytes)) = files::read_bounded(&path, MAX_BYTES) else { return false };
-        capture::has_receipt(&self.subject.folder, &bytes) || self.is_as_committed(&path)
+        match receipt::of(&self.subject.folder, &bytes) {
+            Some(Writer::Installed) => true,
+            Some(Writer::Of(file)) if self.is_installed(&file) || self.is_as_committed(&file) => true,
+            _ => self.is_as_committed(&path),
+        }
+    }
+
+    /// Whether a file of the project came with a package.
+    fn is_installed(&self, file: &Path) -> bool {
+        let (Ok(file), Ok(root)) = (file.canonicalize(), self.subject.site.root.canonicalize()) else {
+            return false;
+        };
+        let below = file.strip_prefix(root).ok();
+        below.is_some_and(|below| below.components().any(|part| part.as_os_str() == "node_modules"))
     }
 
     /// Whether a file has the bytes that `HEAD` has for it.

@@ -4,6 +4,7 @@
 //! a stored status beside evidence that failed was tampered with.
 
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 
 /// A bundle.
 #[derive(Debug)]
@@ -67,8 +68,43 @@ impl Bundle {
             Some(Value::Array(items)) => Some(items),
             Some(_) => None,
         };
-        let (claims, evidence, events) = (list("claims")?, list("evidence")?, list("events")?);
+        let (mut claims, evidence, mut events) = (list("claims")?, list("evidence")?, list("events")?);
+        for item in claims.iter_mut().chain(&mut events) {
+            for key in ["status", "impactLevel"] {
+                plain(item, key);
+            }
+        }
         claims.iter().all(Value::is_object).then_some(Self { claims, evidence, events })
+    }
+
+    /// What is wrong with its form: where, and what.
+    pub(super) fn defects(&self) -> Vec<(String, &'static str)> {
+        let text =
+            |item: &Value, key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut found = Vec::new();
+        let mut ids = HashSet::new();
+        for (at, claim) in self.claims.iter().enumerate() {
+            let mut say = |key: &str, what| found.push((format!("claims[{at}].{key}"), what));
+            let id = text(claim, "id");
+            if id.is_empty() {
+                say("id", "is missing");
+            } else if !ids.insert(id) {
+                say("id", "is that of another claim");
+            }
+            for key in ["subjectId", "claimType", "status"] {
+                if text(claim, key).is_empty() {
+                    say(key, "is missing");
+                }
+            }
+        }
+        for (name, items) in [("evidence", &self.evidence), ("events", &self.events)] {
+            for (at, item) in items.iter().enumerate() {
+                if !ids.contains(&text(item, "claimId")) {
+                    found.push((format!("{name}[{at}].claimId"), "is that of no claim"));
+                }
+            }
+        }
+        found
     }
 
     pub(super) fn claims(&self) -> impl Iterator<Item = Claim<'_>> {
@@ -78,6 +114,13 @@ impl Bundle {
     /// Whether any of its evidence is of a command.
     pub(super) fn speaks_of_commands(&self) -> bool {
         self.evidence.iter().any(|evidence| label(evidence).is_some())
+    }
+}
+
+/// Makes a word of `item` one that can be compared: who writes `Disputed` means it.
+fn plain(item: &mut Value, key: &str) {
+    if let Some(Value::String(word)) = item.get_mut(key) {
+        *word = word.trim().to_ascii_lowercase();
     }
 }
 
@@ -128,7 +171,7 @@ impl<'a> Claim<'a> {
 
     /// Whether the task stands or falls with it.
     pub(super) fn matters(&self) -> bool {
-        matches!(self.text("impactLevel").to_ascii_lowercase().as_str(), "high" | "critical")
+        matches!(self.text("impactLevel"), "high" | "critical")
     }
 
     /// Whether it says that something holds.
@@ -170,7 +213,7 @@ impl<'a> Claim<'a> {
         let time =
             |item: &&Value, key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let failed = self.evidence().max_by_key(|item| time(item, "observedAt"));
-        let failed = failed.is_some_and(|item| item.get("passing") == Some(&Value::Bool(false)));
+        let failed = failed.is_some_and(|item| item.get("passing").and_then(Said::of) == Some(Said::Fail));
         let rejected = self.events().max_by_key(|item| time(item, "createdAt"));
         let rejected = rejected.and_then(|item| item.get("status")?.as_str());
         failed || matches!(rejected, Some("rejected" | "disputed"))

@@ -11,6 +11,7 @@ use super::subject::{Doc, Subject};
 use crate::evidence::command_log::reduce::{Runs, launders, reduce};
 use crate::evidence::command_log::{FILE, chain, normalized};
 use crate::evidence::outcome::Outcome;
+use crate::policy::honest::hides;
 use crate::policy::text;
 use crate::sys::files;
 use serde_json::Value;
@@ -48,8 +49,13 @@ impl Log {
     /// Reads the log in `folder`; `None` where there is none.
     pub(super) fn read(folder: &Path) -> Option<Self> {
         let path = folder.join(FILE);
-        let length = path.symlink_metadata().ok()?.len();
+        let about = path.symlink_metadata().ok()?;
+        let length = about.len();
         let broken = Self { status: Some(chain::Status::Broken(0)), ..Self::default() };
+        if !about.is_file() {
+            // Hooks write no link, and where it leads is anybody's.
+            return Some(broken);
+        }
         if length <= WHOLE {
             let Ok(Some(log)) = files::read_bounded(&path, WHOLE) else { return Some(broken) };
             return Some(Self { status: Some(chain::verify(&log)), partial: false, runs: reduce(&log) });
@@ -74,7 +80,7 @@ impl Log {
 pub(super) fn about(subject: &Subject, log: Option<&Log>) -> Vec<Finding> {
     let mut found = Vec::new();
     let Some(log) = log else {
-        let begun = subject.state.is_some()
+        let begun = subject.state().is_some()
             && subject.word("phase") != "planning"
             && !matches!(subject.status().as_str(), "planned" | "planning" | "new" | "backlog");
         let speaks = subject.bundle.get().is_some_and(super::bundle::Bundle::speaks_of_commands);
@@ -182,8 +188,8 @@ pub(super) fn held(log: Option<&Log>, claimed: &Claimed) -> Option<Option<Findin
             );
             said(Kind::Laundered, Weight::Hard, what)
         }
-        Outcome::Pass if log.confirms() => Some(None),
-        // A log without a chain is anybody's.
+        Outcome::Pass if log.confirms() && !hides(&claimed.command) => Some(None),
+        // A log without a chain is anybody's, and a code that is not the check's says nothing of it.
         Outcome::Pass => None,
     }
 }

@@ -23,6 +23,8 @@ pub enum Kind {
     RequiredSidecar,
     /// A sidecar is there and cannot be read.
     Unreadable,
+    /// A sidecar has not the form that it is read by.
+    Invalid,
     /// The state is not one of a task that is done.
     WorkflowState,
     /// The state has a next step.

@@ -5,7 +5,7 @@
 
 use super::subject::Subject;
 use crate::policy::session::object;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A gate.
 #[derive(Debug, Default)]
@@ -19,22 +19,7 @@ pub(super) struct Gate {
 impl Gate {
     /// The gate that `subject` is at.
     pub(super) fn of(subject: &Subject) -> Option<Self> {
-        let own = &subject.pointer;
-        if own.contains_key("active_flow_id") {
-            return Self::at(subject, own);
-        }
-        // 3.x keeps it in the pointer of everybody; it counts if that leads to the same session.
-        let shared = object(&subject.place().join("current.json"))?;
-        let named = |key: &str| {
-            shared.get(key).and_then(Value::as_str).map(|name| name.rsplit('/').next().unwrap_or(name))
-        };
-        let slug = subject.folder.file_name()?.to_str()?;
-        let same = named("artifact_dir").or_else(|| named("active_slug")) == Some(slug);
-        same.then(|| Self::at(subject, &shared)).flatten()
-    }
-
-    fn at(subject: &Subject, pointer: &Map<String, Value>) -> Option<Self> {
-        let text = |key: &str| pointer.get(key).and_then(Value::as_str);
+        let text = |key: &str| subject.pointer.get(key).and_then(Value::as_str);
         let (flow_id, step) = (text("active_flow_id")?, text("active_step_id")?);
         let (kit, flow) = flow_id.split_once('.').filter(|(kit, flow)| is_name(kit) && is_name(flow))?;
         let flow = object(&subject.site.root.join(format!("kits/{kit}/flows/{flow}.flow.json")))?;

@@ -10,21 +10,25 @@
 //! 2. A task that is worked on is stopped by every finding but advice. One that is only planned, or says that it is done, is
 //!    stopped by what is firm: evidence against it, or none at all.
 //! 3. A stop is refused for the same findings as often as is set, then the agent may go; but not while one is hard.
-//! 4. Nothing is refused that cannot be judged: no session, no file, no finding.
+//! 4. Who is let go leaves the task: its claim is released, and what is open is handed on (`parting`).
+//! 5. Nothing is refused that cannot be judged: no session, no file, no finding.
 
 mod backstop;
 mod bundle;
 mod captured;
 mod finding;
 mod flow;
+mod parting;
 mod recorded;
 mod settings;
+mod sidecars;
 mod streak;
 mod subject;
 
 pub use finding::{Finding, Kind, Weight};
 
 use super::{Call, Outcome};
+use crate::liveness::event::Event;
 use backstop::Runner;
 use captured::Log;
 use flow::Gate;
@@ -44,13 +48,20 @@ pub struct Judged {
     pub findings: Vec<Finding>,
     /// What the hook answers.
     pub outcome: Outcome,
+    /// The release of the agent's claim, with the time to live of that, where the agent was let go with the task open.
+    pub released: Option<(Event, u64)>,
     /// Whether it was refused as often as is set and still is: a person has to look.
     pub stuck: bool,
 }
 
 impl Judged {
     fn free(stderr: String) -> Self {
-        Self { findings: vec![], outcome: Outcome { stderr, ..Outcome::allow() }, stuck: false }
+        Self {
+            findings: vec![],
+            outcome: Outcome { stderr, ..Outcome::allow() },
+            released: None,
+            stuck: false,
+        }
     }
 }
 
@@ -82,7 +93,7 @@ pub fn judge(call: &Call<'_>) -> Judged {
     };
     let gate = Gate::of(&subject);
     let findings = findings(call, &subject, &settings, gate.as_ref());
-    let mut judged = decide(&subject, &settings, gate.as_ref(), findings);
+    let mut judged = decide(call, &subject, &settings, gate.as_ref(), findings);
     if stale {
         judged.outcome.stderr.insert_str(0, STALE);
     }
@@ -111,7 +122,13 @@ fn age_min(call: &Call<'_>, subject: &Subject) -> Option<u64> {
     u64::try_from(age_ms / 60_000).ok()
 }
 
-fn decide(subject: &Subject, settings: &Settings, gate: Option<&Gate>, findings: Vec<Finding>) -> Judged {
+fn decide(
+    call: &Call<'_>,
+    subject: &Subject,
+    settings: &Settings,
+    gate: Option<&Gate>,
+    findings: Vec<Finding>,
+) -> Judged {
     let streak = Streak::read(&subject.place(), &subject.slug());
     if findings.is_empty() {
         streak.end();
@@ -127,7 +144,7 @@ fn decide(subject: &Subject, settings: &Settings, gate: Option<&Gate>, findings:
     let blocking: Vec<&Finding> = findings.iter().filter(|finding| finding.blocks(open)).collect();
     if settings.mode != Mode::Block || blocking.is_empty() {
         streak.end();
-        return Judged { findings, outcome: Outcome { stderr, ..Outcome::allow() }, stuck: false };
+        return Judged { findings, ..Judged::free(stderr) };
     }
     let cause = Cause::of(&subject.slug(), &blocking);
     let hard = blocking.iter().any(|finding| finding.weight == Weight::Hard);
@@ -137,7 +154,9 @@ fn decide(subject: &Subject, settings: &Settings, gate: Option<&Gate>, findings:
         stderr.push_str(&format!(
             "[stop-gate] let go: refused {count} times for the same findings, which are still open\n"
         ));
-        return Judged { findings, outcome: Outcome { stderr, ..Outcome::allow() }, stuck: false };
+        let parted = parting::part(call, subject, &findings);
+        stderr.push_str(&parted.said);
+        return Judged { findings, released: parted.released, ..Judged::free(stderr) };
     }
     streak.refused(cause);
     let number = count.saturating_add(1);
@@ -147,7 +166,7 @@ fn decide(subject: &Subject, settings: &Settings, gate: Option<&Gate>, findings:
         blocking.len()
     ));
     let stuck = hard && number > most;
-    Judged { findings, outcome: Outcome { exit: 2, stderr, ..Outcome::allow() }, stuck }
+    Judged { findings, outcome: Outcome { exit: 2, stderr, ..Outcome::allow() }, released: None, stuck }
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use super::bundle::{Bundle, Claim, Said};
 use super::finding::{Finding, Kind, Weight};
 use super::flow::Gate;
 use super::settings::Settings;
+use super::sidecars;
 use super::subject::{Doc, Subject};
-use crate::policy::text;
+use crate::policy::{receipt, text};
 use serde_json::{Map, Value};
 
 /// Statuses of a page that is worked on.
@@ -44,6 +45,7 @@ pub(super) fn before(
     page(subject, age_min, &mut found);
     required(subject, settings, &mut found);
     unreadable(subject, &mut found);
+    found.extend(sidecars::invalid(subject));
     state(subject, &mut found);
     evidence(subject, gate, &mut found);
     critique(subject, &mut found);
@@ -61,7 +63,7 @@ pub(super) fn after(subject: &Subject, gate: Option<&Gate>, has_log: bool, found
         found.push(Finding::new(Kind::GateMisconfigured, Weight::Hard, "", text.to_owned()));
     }
     let slug = subject.slug();
-    let nothing = matches!(subject.bundle, Doc::Absent) && subject.state.is_none();
+    let nothing = matches!(subject.bundle, Doc::Absent) && matches!(subject.state, Doc::Absent);
     if nothing {
         let weight = if subject.bound && subject.is_done() { Weight::Firm } else { Weight::Soft };
         let text = format!(
@@ -142,6 +144,8 @@ fn required(subject: &Subject, settings: &Settings, found: &mut Vec<Finding>) {
 fn unreadable(subject: &Subject, found: &mut Vec<Finding>) {
     let is = |doc: bool, name: &'static str| doc.then_some(name);
     let names = [
+        is(matches!(subject.state, Doc::Unreadable), "state.json"),
+        is(matches!(subject.acceptance, Doc::Unreadable), receipt::ACCEPTANCE),
         is(matches!(subject.bundle, Doc::Unreadable), "trust.bundle"),
         is(matches!(subject.evidence, Doc::Unreadable), "evidence.json"),
         is(matches!(subject.critique, Doc::Unreadable), "critique.json"),
@@ -159,7 +163,7 @@ fn state(subject: &Subject, found: &mut Vec<Finding>) {
     let word =
         |key: &str| text::line(next.and_then(|next| next.get(key)?.as_str()).unwrap_or_default(), LONG);
     let done = next.is_some() && word("status") == "done";
-    if subject.state.is_some() && !subject.is_done() && !done {
+    if subject.state().is_some() && !subject.is_done() && !done {
         let (status, phase) = (subject.word("status"), subject.word("phase"));
         let text = format!("the workflow state is status:{status} phase:{phase}");
         found.push(Finding::new(Kind::WorkflowState, Weight::Soft, format!("{status} {phase}"), text));

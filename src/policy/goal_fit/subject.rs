@@ -29,7 +29,7 @@ pub(super) struct Subject {
     /// The pointer.
     pub pointer: Map<String, Value>,
     pub page: Option<Page>,
-    pub state: Option<Map<String, Value>>,
+    pub state: Doc<Map<String, Value>>,
     pub bundle: Doc<Bundle>,
     pub evidence: Doc<Map<String, Value>>,
     pub critique: Doc<Map<String, Value>>,
@@ -110,7 +110,7 @@ impl Subject {
         let subject = Self {
             bound: pointer.is_some(),
             pointer: pointer.unwrap_or_default(),
-            state: object(&folder.join("state.json")),
+            state: doc("state.json"),
             bundle,
             evidence: doc("evidence.json"),
             critique: doc("critique.json"),
@@ -127,15 +127,20 @@ impl Subject {
         text::line(&self.folder.file_name().unwrap_or_default().to_string_lossy(), 80)
     }
 
+    /// Its state, where it can be read.
+    pub(super) fn state(&self) -> Option<&Map<String, Value>> {
+        self.state.get()
+    }
+
     /// A text of its state, cleaned.
     pub(super) fn word(&self, key: &str) -> String {
-        let word = self.state.as_ref().and_then(|state| state.get(key)?.as_str()).unwrap_or_default();
+        let word = self.state().and_then(|state| state.get(key)?.as_str()).unwrap_or_default();
         text::line(word, 80)
     }
 
     /// Its status: of its state, else of its page.
     pub(super) fn status(&self) -> String {
-        match (&self.state, &self.page) {
+        match (self.state(), &self.page) {
             (Some(_), _) => self.word("status"),
             (None, Some(page)) => page.status.clone(),
             (None, None) => String::new(),
@@ -149,15 +154,20 @@ impl Subject {
 
     /// Whether nothing was begun yet.
     pub(super) fn is_planned(&self) -> bool {
-        let run = self.state.as_ref().and_then(|state| state.get("flow_run")?.get("status")?.as_str());
         let planned = PLANNED_STATUS.contains(&self.status().as_str())
             || PLANNED_PHASE.contains(&self.word("phase").as_str());
-        planned && run != Some("active")
+        planned && !self.is_running()
+    }
+
+    /// Whether a canonical run of it is under way.
+    pub(super) fn is_running(&self) -> bool {
+        let run = self.state().and_then(|state| state.get("flow_run")?.get("status")?.as_str());
+        run == Some("active")
     }
 
     /// The recorded next step.
-    pub(super) fn next(&self) -> Option<&Value> {
-        self.state.as_ref()?.get("next_action").filter(|next| next.is_object())
+    pub(super) fn next(&self) -> Option<&Map<String, Value>> {
+        self.state()?.get("next_action")?.as_object()
     }
 
     /// The folder that holds the session, of those that hold sessions.
@@ -174,10 +184,11 @@ impl Subject {
 }
 
 fn read(path: &Path) -> Doc<Map<String, Value>> {
-    match (object(path), path.symlink_metadata()) {
-        (Some(fields), _) => Doc::Read(fields),
-        (None, Ok(_)) => Doc::Unreadable,
-        (None, Err(_)) => Doc::Absent,
+    match path.symlink_metadata() {
+        Err(_) => Doc::Absent,
+        // No writer of sidecars makes a link, and where it leads is anybody's.
+        Ok(about) if about.is_symlink() => Doc::Unreadable,
+        Ok(_) => object(path).map_or(Doc::Unreadable, Doc::Read),
     }
 }
 

@@ -42,7 +42,10 @@ fn judged_in(cwd: &Path, env: &Env) -> Judged {
 }
 
 fn state(status: &str) -> (&'static str, Value) {
-    ("state.json", json!({"status": status, "phase": "verification", "next_action": {"status": "done"}}))
+    let next = json!({"status": "done", "summary": "none"});
+    let state = json!({"schema_version": "1.0", "task_slug": "t", "status": status, "phase": "verification",
+        "updated_at": "2026-07-01T00:00:00Z", "next_action": next});
+    ("state.json", state)
 }
 
 fn bundle(claims: Value, evidence: Value, events: Value) -> (&'static str, Value) {
@@ -200,5 +203,90 @@ proptest! {
             (judged.outcome.exit, kinds(&judged))
         };
         prop_assert_eq!(decide(&format!("{} {tail}", words.join(" "))), decide("plain"));
+    }
+}
+
+/// `<file> <field>` of each defect in the form of the sidecars, with its weight.
+fn defects(files: &[(&str, Value)]) -> Vec<(String, Weight)> {
+    let found = judged(files, &[]).findings;
+    let found = found.into_iter().filter(|finding| finding.kind == Kind::Invalid);
+    found.map(|finding| (finding.about, finding.weight)).collect()
+}
+
+#[test]
+fn a_sidecar_that_says_nothing_that_can_be_read_by_its_name_stops_an_open_task() {
+    let is = |state: Value| defects(&[("state.json", state)]);
+    let soft = |name: &str| (format!("state.json {name}"), Weight::Soft);
+    let said = |name: &str| (format!("state.json {name}"), Weight::Advice);
+    let whole = state("in_progress").1;
+    let with = |key: &str, value: Value| {
+        let mut state = whole.clone();
+        state[key] = value;
+        is(state)
+    };
+    assert_eq!(is(whole.clone()), []);
+    assert_eq!(with("status", json!("In_Progress")), [soft("status")]);
+    assert_eq!(with("status", json!(["delivered"])), [soft("status")]);
+    assert_eq!(with("phase", json!("almost")), [soft("phase")]);
+    assert_eq!(with("next_action", json!("done")), [soft("next_action")]);
+    assert_eq!(
+        with("next_action", json!({"status": "finished", "summary": "x"})),
+        [soft("next_action.status")]
+    );
+    assert_eq!(with("updated_at", json!("yesterday")), [said("updated_at")]);
+    assert_eq!(with("schema_version", json!("2.0")), [said("schema_version")]);
+    assert_eq!(
+        is(json!({})),
+        ["schema_version", "task_slug", "status", "phase", "updated_at", "next_action"].map(|name| {
+            if ["status", "phase", "next_action"].contains(&name) { soft(name) } else { said(name) }
+        })
+    );
+}
+
+#[test]
+fn the_form_of_the_other_sidecars_is_held_to_as_well() {
+    let of = |name, content| defects(&[state("in_progress"), (name, content)]);
+    let soft = |name: &str| (name.to_owned(), Weight::Soft);
+    assert_eq!(
+        of(
+            "handoff.json",
+            json!({"schema_version": "1.0", "task_slug": "t", "summary": "s", "next_steps": []})
+        ),
+        []
+    );
+    let handoff = of(
+        "handoff.json",
+        json!({"next_steps": "go on", "schema_version": "1.0", "task_slug": "t", "summary": "s"}),
+    );
+    assert_eq!(handoff, [soft("handoff.json next_steps")]);
+    assert_eq!(of("acceptance.json", json!({"criteria": {}})), [soft("acceptance.json criteria")]);
+    assert_eq!(
+        of("acceptance.json", json!({"criteria": [{"status": "pass"}]})),
+        [soft("acceptance.json criteria[0].id")]
+    );
+    let claim = |id: &str| json!({"id": id, "subjectId": "t/x", "claimType": "k", "status": "verified"});
+    let of = |claims, evidence| defects(&[state("in_progress"), bundle(claims, evidence, json!([]))]);
+    assert_eq!(of(json!([claim("a"), claim("b")]), json!([{"claimId": "a"}])), []);
+    assert_eq!(of(json!([claim("a"), claim("a")]), json!([])), [soft("trust.bundle claims[1].id")]);
+    assert_eq!(
+        of(json!([claim("a")]), json!([{"claimId": "b"}])),
+        [soft("trust.bundle evidence[0].claimId")]
+    );
+    assert_eq!(
+        of(json!([{"id": "a", "claimType": "k", "status": "x"}]), json!([])),
+        [soft("trust.bundle claims[0].subjectId")]
+    );
+}
+
+#[test]
+fn a_sidecar_that_is_there_and_cannot_be_read_stops_everybody_for_a_while() {
+    let claims = json!([{"id": "c", "subjectId": "t/c", "claimType": "workflow.critique.review", "value": "pass",
+        "status": "verified"}]);
+    for name in ["state.json", "acceptance.json", "trust.bundle", "evidence.json", "critique.json"] {
+        let mut files = vec![state("delivered"), bundle(claims.clone(), json!([]), json!([]))];
+        files.retain(|(other, _)| *other != name);
+        files.push((name, json!("{\"status\":")));
+        let found = kinds(&judged(&files, &[]));
+        assert!(found.contains(&(Kind::Unreadable, Weight::Firm)), "{name}: {found:?}");
     }
 }

@@ -77,6 +77,11 @@ impl Reader<'_> {
                 Some(_) => self.command(&mut frame, None),
             }
         }
+        // What is never closed ends with the text.
+        while let Some(at) = frame.blocks.len().checked_sub(1) {
+            let group = frame.close(at);
+            frame.script.groups.extend(group);
+        }
         frame.script.groups.sort_by_key(|group| (group.start, std::cmp::Reverse(group.end)));
         frame.script.deep |= self.deep;
         frame.script

@@ -9,12 +9,15 @@
 
 use crate::policy::session::object;
 use crate::policy::text;
+use crate::sys::files;
 use serde_json::{Map, Value};
 use std::path::{Component, Path};
 
 const CATALOGS: [&str; 2] = ["kits/catalog.json", "kits/local/installed-kits.json"];
 /// Kits that are looked into.
 const KITS: usize = 32;
+/// Routes that are told.
+const ROUTES: usize = 8;
 /// What a trigger may say.
 const KEYS: [&str; 7] = [
     "id",
@@ -46,18 +49,22 @@ pub(super) fn routes(root: &Path, prompt: &str) -> (Vec<String>, String) {
             continue;
         };
         let matching = triggers.iter().filter(|trigger| wanted.contains(&(trigger.when, true)));
-        routes.extend(matching.map(|trigger| trigger.route(id)));
+        routes.extend(matching.map(|trigger| trigger.route(id)).take(ROUTES.saturating_sub(routes.len())));
     }
     (routes, wrong)
 }
 
 /// The kits that a catalog lists.
 fn kits(root: &Path, catalog: &str) -> Vec<Map<String, Value>> {
+    if files::has_link(root, catalog) {
+        return vec![];
+    }
     let catalog = object(&root.join(catalog)).unwrap_or_default();
     let listed = catalog.get("kits").and_then(Value::as_array).into_iter().flatten();
     let paths = listed.filter_map(|kit| kit.get("path").and_then(Value::as_str).or(kit.as_str()));
     let inside = paths.filter(|path| {
-        !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+        let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        plain && !path.is_empty() && !files::has_link(root, &format!("{path}/kit.json"))
     });
     inside.take(KITS).filter_map(|path| object(&root.join(path).join("kit.json"))).collect()
 }

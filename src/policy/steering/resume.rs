@@ -52,6 +52,10 @@ pub(super) fn block(call: &Call<'_>, site: &Site, task: &Task, actor: Option<&Ac
         ),
         format!("Blockers: {}", or(texts(&handoff, "blockers").join(", "), "none")),
     ];
+    let open = texts(&handoff, "warnings");
+    if !open.is_empty() {
+        lines.push(format!("Left open: {}", open.join("; ")));
+    }
     lines.extend(trust(task));
     let others: Vec<_> = others(call, site, task, actor)
         .into_iter()

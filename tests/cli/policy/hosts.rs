@@ -3,6 +3,7 @@
 use super::stage::{Stage, vectors};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// Writes the conf of a stage.
 fn switch(stage: &Stage, policies: &str) {
@@ -10,7 +11,12 @@ fn switch(stage: &Stage, policies: &str) {
     std::fs::create_dir_all(&folder).unwrap();
     let conf = folder.join("telemetry-console.conf");
     std::fs::write(&conf, format!("policies={policies}\n")).unwrap();
-    std::fs::set_permissions(conf, std::fs::Permissions::from_mode(0o600)).unwrap();
+    private(&conf);
+}
+
+/// Makes a file one that only its owner reads: no other conf is trusted.
+pub(super) fn private(path: &Path) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 struct Answer {

@@ -74,10 +74,19 @@ fn this_engine_and_our_adapter_satisfy_every_released_set() {
 #[test]
 fn an_adapter_that_does_nothing_reaches_no_level_that_means_something() {
     let env = env();
-    let output = env.run(&["conformance", "--adapter-cmd", "cat", "--level", "L1", "--json"]);
-    assert_eq!(output.status.code(), Some(1));
-    let answer = json_of(&output);
-    assert_eq!(answer["highest"], "L0");
+    for command in ["true", "cat"] {
+        for level in [&[][..], &["--level", "L0"], &["--level", "L1"]] {
+            let output = env.run(&[&["conformance", "--adapter-cmd", command, "--json"], level].concat());
+            let answer = json_of(&output);
+            assert_eq!(
+                (output.status.code(), &answer["reached"]),
+                (Some(1), &json!(false)),
+                "{command} {level:?}"
+            );
+            assert_eq!((&answer["highest"], &answer["levels"][0]["tested"]), (&Value::Null, &json!(false)));
+        }
+    }
+    let answer = json_of(&env.run(&["conformance", "--adapter-cmd", "cat", "--json"]));
     let capture = answer["fixtures"]
         .as_array()
         .unwrap()
@@ -85,11 +94,6 @@ fn an_adapter_that_does_nothing_reaches_no_level_that_means_something() {
         .find(|fixture| fixture["name"] == "evidence-capture--allow-records-command")
         .unwrap();
     assert_eq!(capture["pass"], false, "it records nothing");
-    assert_eq!(
-        env.run(&["conformance", "--adapter-cmd", "cat"]).status.code(),
-        Some(0),
-        "L0 asks for no policy"
-    );
 }
 
 #[test]
@@ -135,10 +139,10 @@ fn the_output_for_people_says_what_failed_and_how_far_it_goes() {
         "  FAIL  [L2] quality-gate--allow-no-path",
         "        - it was ended by signal 9",
         "exit code none",
-        "  PASS  L0  (0/0 required fixtures pass)",
+        "  ----  L0  (0/0 required fixtures pass: no fixture shows it)",
         "  FAIL  L2  (0/24 required fixtures pass)",
-        "0 of 24 fixtures pass; highest level: L0",
-        "PASS: adapter: kill -9 $$ satisfies L0",
+        "0 of 24 fixtures pass; highest level: none",
+        "FAIL: adapter: kill -9 $$ does not satisfy L0",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -156,6 +160,92 @@ fn a_declaration_of_gaps_is_written_from_the_profile_and_the_run() {
         assert!(text.lines().any(|other| other == line), "{line}: {text}");
     }
     assert_eq!(env.run(&["conformance", "declare", "--host", "emacs"]).status.code(), Some(2));
+}
+
+/// The blocks of a declaration: keys with a value, and under a key without one its own keys or a list of such.
+fn blocks(yaml: &str) -> Map<String, Value> {
+    fn pair(line: &str) -> (String, Value) {
+        let (key, value) = line.split_once(':').unwrap_or_else(|| panic!("{line:?} is no key"));
+        assert!(key.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric()), "{line:?}");
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        // What is not quoted must mean itself: nothing that YAML takes for a sign.
+        let plain = |text: &str| {
+            text.chars().all(|c| c.is_ascii_alphanumeric() || " -_.()".contains(c)) && text.trim() == text
+        };
+        if value.starts_with('"') {
+            return (
+                key.to_owned(),
+                serde_json::from_str(value).unwrap_or_else(|error| panic!("{line:?}: {error}")),
+            );
+        }
+        assert!(value == "[]" || plain(value), "{line:?}");
+        (key.to_owned(), value.into())
+    }
+    let mut all = Map::new();
+    let mut open = String::new();
+    for line in yaml.lines().filter(|line| !line.starts_with('#')) {
+        assert!(!line.contains('\t') && line.trim_end() == line && !line.is_empty(), "{line:?}");
+        if let Some(first) = line.strip_prefix("  - ") {
+            let (key, value) = pair(first);
+            let list = all.get_mut(&open).unwrap();
+            if *list == "" {
+                *list = json!([]);
+            }
+            list.as_array_mut().unwrap().push(json!({ key: value }));
+        } else if let Some(more) = line.strip_prefix("    ") {
+            let (key, value) = pair(more);
+            let item = all.get_mut(&open).unwrap().as_array_mut().unwrap().last_mut().unwrap();
+            assert!(item.as_object_mut().unwrap().insert(key, value).is_none(), "{line:?}");
+        } else if let Some(below) = line.strip_prefix("  ") {
+            let (key, value) = pair(below);
+            let object = all.get_mut(&open).unwrap();
+            if *object == "" {
+                *object = json!({});
+            }
+            assert!(object.as_object_mut().unwrap().insert(key, value).is_none(), "{line:?}");
+        } else {
+            let (key, value) = pair(line);
+            assert!(all.insert(key.clone(), value).is_none(), "{line:?}");
+            open = key;
+        }
+    }
+    all
+}
+
+#[test]
+fn every_hosts_declaration_is_yaml_and_says_what_the_run_said() {
+    let env = env();
+    let run = json_of(&env.run(&["conformance", "--self", "--json"]));
+    let listed = String::from_utf8(env.run(&["hosts", "list"]).stdout).unwrap();
+    let listed: Vec<Value> = listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (hosts, apart): (Vec<&Value>, Vec<&Value>) =
+        listed.iter().partition(|host| host["shape"] == "manifest");
+    for host in apart {
+        let output = env.run(&["conformance", "declare", "--host", host["id"].as_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("runs inside a program"), "{host}");
+    }
+    assert!(hosts.len() >= 5, "{hosts:?}");
+    for host in hosts {
+        let host = host["id"].as_str().unwrap();
+        let output = env.run(&["conformance", "declare", "--host", host]);
+        let said = blocks(std::str::from_utf8(&output.stdout).unwrap());
+        assert_eq!(said["host"], host);
+        assert_eq!(said["fixtures_passed"], run["passed"].to_string());
+        assert_eq!(said["fixture_count"], run["fixtures"].as_array().unwrap().len().to_string());
+        assert_eq!((&said["verdict"], &said["engine_contract_version"]), (&json!("PASS"), &json!("1.0")));
+        assert_eq!(said["policy_coverage"].as_object().unwrap().len(), 5, "{host}");
+        assert_eq!(said["event_coverage"].as_object().unwrap().len(), 6, "{host}");
+        let whole = said["gaps"] == "[]";
+        assert_eq!(said["conformance_level"] == "L2", whole, "{host}: {said:?}");
+        for gap in said["gaps"].as_array().into_iter().flatten() {
+            let keys: Vec<&String> = gap.as_object().unwrap().keys().collect();
+            assert!(
+                keys.len() == 4 && gap["reason"].is_string() && gap["degradation"].is_string(),
+                "{host}: {gap}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -209,6 +209,43 @@ fn vectors_of_stop_goal_fit() {
     assert_eq!((count.agreed, count.different), (64, 13));
 }
 
+/// What flow-agents says with its validator and its flow resolver at hand, tag by tag, and the words that ours says it by.
+#[test]
+fn vectors_of_a_build_are_said_alike() {
+    // Said by nobody here: notes, Surface, a failing check as a failed review, what was said already.
+    let apart = ["goal-fit.", "w.surface-unavailable", "w.critique-status", "w.reconcile-fail"];
+    let (mut count, mut lines) = (0, 0);
+    for vector in vectors("stop-goal-fit") {
+        let Some(tags) = vector["expect"]["3.4.1"]["said"].as_array() else { continue };
+        let (stage, id) = (Stage::of(&vector), vector["id"].as_str().unwrap());
+        let said = String::from_utf8(run(&stage, &vector).remove(0).stderr).unwrap();
+        // Theirs has a line for the file, and one for each field.
+        let invalid = tags.iter().filter(|tag| **tag == "w.sidecar-validation").count() - 1;
+        assert_eq!(said.matches(" sidecar validation: ").count(), invalid, "{id}: {said}");
+        for tag in tags.iter().map(|tag| tag.as_str().unwrap()) {
+            let (tag, about) = tag.split_once(':').unwrap_or((tag, ""));
+            let words = match tag {
+                "w.sidecar-validation" => continue,
+                "w.workflow-state" => format!("status:{}", about.replace('/', " phase:")),
+                "w.evidence-verdict" => format!("evidence verdict: {about}"),
+                "w.evidence-check" => format!("evidence check {}", about.replace(':', " status: ")),
+                "w.bundle-disputed" => format!("claim disputed: {about}"),
+                "w.capture-contradicts" => "was last seen to fail".to_owned(),
+                "w.gate-misconfiguration" => "gate misconfiguration".to_owned(),
+                _ if apart.iter().any(|apart| tag.starts_with(apart)) => continue,
+                _ => panic!("{id}: {tag}"),
+            };
+            assert!(said.contains(&words), "{id}: {words}: {said}");
+            lines += 1;
+        }
+        // The step's own label, where the pointer names one; 3.4.1 reads the actor's own pointer not (gf-106).
+        let label = matches!(id, "gf-101" | "gf-102" | "gf-103" | "gf-104" | "gf-106");
+        assert_eq!(said.starts_with("[demo.f/verify-gate] "), label, "{id}: {said}");
+        count += 1;
+    }
+    assert_eq!((count, lines), (8, 7));
+}
+
 #[test]
 fn vectors_of_evidence_capture_leave_the_record_that_is_wanted() {
     let (mut wanted, mut none) = (0, 0);
@@ -263,6 +300,7 @@ fn with_acceptance(command: &str) -> Stage {
     let mut stage = Stage::of(&json!({"workspace": {"git": true, "files": {
         ".kontourai/flow-agents/t/state.json": {"status": "in_progress", "phase": "verification",
             "next_action": {"status": "done"}},
+        "package.json": {"scripts": {"workflow:sidecar": "node writer.js"}},
         ".kontourai/flow-agents/t/trust.bundle": bundle,
         ".kontourai/flow-agents/t/command-log.jsonl": format!("{log}\n"),
         ".kontourai/flow-agents/t/acceptance.json":

@@ -175,3 +175,19 @@ fn nobody_to_ask_is_an_error_that_names_the_flag() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("--yes"));
     assert!(settings(&env).exists());
 }
+
+#[test]
+fn policies_that_were_on_leave_nothing_behind() {
+    for with_files in [false, true] {
+        let env = TestEnv::new();
+        if with_files {
+            before(&env);
+        }
+        let (project, home) = (tree(&env.project()), tree(&env.home()));
+        for policies in ["block", "warn", "off"] {
+            init(&env, &[&HOSTS[..], &["--policies", policies]].concat(), 0);
+        }
+        uninstall(&env, &[], 0);
+        assert_eq!((tree(&env.project()), tree(&env.home())), (project, home), "with files: {with_files}");
+    }
+}

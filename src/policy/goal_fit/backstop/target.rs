@@ -15,8 +15,19 @@ const KINDS: [(&[&str], &[&str]); 3] = [
     (&["lint", "format", "style", "typecheck"], &["lint", "typecheck", "format"]),
 ];
 
-/// The manifest, in the root of a project, and the command that checks a claim.
-pub(super) fn of(root: &Path, claimed: &Claimed) -> Option<(&'static str, String)> {
+/// A check of the project.
+pub(super) struct Target {
+    /// The manifest that names it, in the root of the project.
+    pub file: &'static str,
+    /// The command that runs it.
+    pub command: String,
+    /// What that runs, where the manifest says so on one line.
+    pub script: Option<String>,
+}
+
+/// The project's check of a claim.
+pub(super) fn of(root: &Path, claimed: &Claimed) -> Option<Target> {
+    let plain = |file, command| Some(Target { file, command, script: None });
     let text = format!("{} {} {}", claimed.command, claimed.check, claimed.words).to_lowercase();
     let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     let (_, targets) = KINDS.iter().find(|(kind, _)| words.iter().any(|word| kind.contains(word)))?;
@@ -25,10 +36,15 @@ pub(super) fn of(root: &Path, claimed: &Claimed) -> Option<(&'static str, String
         String::from_utf8(bytes).ok()
     };
     if let Some(package) = read("package.json").and_then(|text| serde_json::from_str::<Value>(&text).ok()) {
-        let has =
-            |target: &&&str| package.get("scripts").is_some_and(|scripts| scripts.get(**target).is_some());
-        if let Some(target) = targets.iter().find(has) {
-            return Some(("package.json", format!("npm run --silent {target}")));
+        let scripts = package.get("scripts").and_then(Value::as_object);
+        let script = |target| scripts.and_then(|scripts| scripts.get(target));
+        let mut named = targets.iter().filter_map(|target| Some((*target, script(*target)?)));
+        if let Some((target, script)) = named.next() {
+            return Some(Target {
+                file: "package.json",
+                command: format!("npm run --silent {target}"),
+                script: script.as_str().map(str::to_owned),
+            });
         }
     }
     let rule = |text: &str, target: &str| {
@@ -38,14 +54,14 @@ pub(super) fn of(root: &Path, claimed: &Claimed) -> Option<(&'static str, String
     for (file, program) in [("Makefile", "make"), ("justfile", "just"), ("Justfile", "just")] {
         let Some(text) = read(file) else { continue };
         if let Some(target) = targets.iter().find(|target| rule(&text, target)) {
-            return Some((file, format!("{program} {target}")));
+            return plain(file, format!("{program} {target}"));
         }
     }
     for file in ["Taskfile.yml", "Taskfile.yaml"] {
         let Some(text) = read(file) else { continue };
         let has = |target: &&&str| text.lines().any(|line| line.trim() == format!("{target}:"));
         if let Some(target) = targets.iter().find(has) {
-            return Some((file, format!("task {target}")));
+            return plain(file, format!("task {target}"));
         }
     }
     let first = *targets.first()?;
@@ -58,7 +74,7 @@ pub(super) fn of(root: &Path, claimed: &Claimed) -> Option<(&'static str, String
     ];
     let found =
         of_language.into_iter().find(|(file, target, _)| *target == first && root.join(file).is_file());
-    found.map(|(file, _, command)| (file, command.to_owned()))
+    found.and_then(|(file, _, command)| plain(file, command.to_owned()))
 }
 
 /// Words that stand in sentences and hardly in commands.
