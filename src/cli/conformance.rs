@@ -17,6 +17,7 @@ use crate::sys::{clock, process};
 use serde_json::json;
 use std::io::{self, Read};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub(super) const VERB: Verb = Verb {
     name: "conformance",
@@ -266,15 +267,15 @@ fn print_json(
 pub(super) fn adapt(env: &Env, cwd: &std::path::Path) -> u8 {
     let mut input = Vec::new();
     drop(io::stdin().lock().take(run_hook::MAX_INPUT).read_to_end(&mut input));
-    let outcome = run_hook::guarded("conformance adapter", || {
-        run_hook::with_call(env, cwd, &input, &|call| {
-            // A payload that is too long for the contract still says what happens.
-            let event = match call.event {
-                Kind::Unknown if call.truncated => whole_event(&input),
-                event => event,
-            };
-            answer(&runner::Call { event, ..*call })
-        })
+    let input = Arc::new(input);
+    run_hook::allow_on_panic("conformance adapter", &input);
+    let outcome = run_hook::with_call(env, cwd, &input, &|call| {
+        // A payload that is too long for the contract still says what happens.
+        let event = match call.event {
+            Kind::Unknown if call.truncated => whole_event(&input),
+            event => event,
+        };
+        answer(&runner::Call { event, ..*call })
     });
     run_hook::answer(&outcome, &input)
 }

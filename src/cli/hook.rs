@@ -2,6 +2,7 @@
 //! that is empty unless the agent is to be told something. Policies, where they are on, may say more, and refuse in the host's
 //! own form; for Kiro that is exit 2.
 
+use super::panics;
 use super::verb::Does::Run;
 use super::verb::Kind::Text;
 use super::verb::{Verb, option, place};
@@ -32,16 +33,10 @@ const MAX_INPUT: u64 = 64 << 20;
 
 /// Serves one call, and returns its exit code: 0, but where a host is told of a refusal by another.
 pub(super) fn run(env: &Env, args: &[OsString], cwd: &Path) -> u8 {
-    // A panic must not become the host's problem: no message, no exit code.
-    std::panic::set_hook(Box::new(|_| ()));
-    let served = std::panic::catch_unwind(|| serve(env, args, cwd));
-    served.unwrap_or_else(|_| {
-        drop(std::panic::catch_unwind(|| hook::complain(env, cwd, "hook: a bug in tally stopped this hook")));
-        0
-    })
-}
-
-fn serve(env: &Env, args: &[OsString], cwd: &Path) -> u8 {
+    let place = cwd.to_path_buf();
+    panics::end_in(move || {
+        hook::complain(&Env::from_process(), &place, "hook: a bug in tally stopped this hook");
+    });
     let call = match parse(args) {
         Ok(call) => call,
         Err(mistake) => {

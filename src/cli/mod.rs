@@ -13,6 +13,7 @@ mod hook;
 mod hosts;
 mod init;
 mod liveness;
+mod panics;
 mod pricing;
 mod progress;
 mod project;

@@ -3,6 +3,7 @@
 //! The payload is standard input. Exit code 0 allows, and standard output is the payload again, to its last byte, with what
 //! there is to say behind it; 2 blocks, and standard error says why. Whatever goes wrong in a policy allows.
 
+use super::panics;
 use super::verb::Does::Run;
 use super::verb::Kind::Text;
 use super::verb::{Verb, flag, place};
@@ -13,6 +14,7 @@ use crate::sys::clock;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// For `--help`; a real call is read by [`run`] without a parser that could refuse it.
 pub(super) const VERB: Verb = Verb {
@@ -46,6 +48,7 @@ pub(super) fn run(env: &Env, args: &[OsString], cwd: &Path) -> u8 {
     }
     let mut input = Vec::new();
     drop(io::stdin().lock().take(MAX_INPUT).read_to_end(&mut input));
+    let input = Arc::new(input);
     let mut words = args.iter().map(String::as_str);
     let hook = words.next().zip(words.next()).filter(|(id, script)| !id.is_empty() && !script.is_empty());
     let outcome = match hook {
@@ -57,13 +60,14 @@ pub(super) fn run(env: &Env, args: &[OsString], cwd: &Path) -> u8 {
     answer(&outcome, &input)
 }
 
-fn decide(env: &Env, cwd: &Path, hook: &Hook<'_>, input: &[u8]) -> Outcome {
+fn decide(env: &Env, cwd: &Path, hook: &Hook<'_>, input: &Arc<Vec<u8>>) -> Outcome {
     let policy = match hook.policy(env) {
         Ok(policy) => policy,
         Err(Skipped::Off) => return Outcome::allow(),
         Err(Skipped::NoScript(stderr)) => return Outcome { stderr, ..Outcome::allow() },
     };
-    guarded(policy.name(), || with_call(env, cwd, input, &|call| policy.run(call)))
+    allow_on_panic(policy.name(), input);
+    with_call(env, cwd, input, &|call| policy.run(call))
 }
 
 /// Reads a payload of the contract, and has it judged.
@@ -90,13 +94,13 @@ pub(super) fn with_call(
     })
 }
 
-/// Runs a policy; a defect in it must not block the agent.
-pub(super) fn guarded(name: &str, judge: impl FnOnce() -> Outcome) -> Outcome {
-    std::panic::set_hook(Box::new(|_| ()));
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(judge)).unwrap_or_else(|_| Outcome {
-        stderr: format!("[Hook] {name}: a defect in tally stopped this policy"),
-        ..Outcome::allow()
-    })
+/// From now on a defect allows: it must not block the agent.
+pub(super) fn allow_on_panic(name: &str, input: &Arc<Vec<u8>>) {
+    let stderr = format!("[Hook] {name}: a defect in tally stopped this policy");
+    let input = Arc::clone(input);
+    panics::end_in(move || {
+        answer(&Outcome { stderr: stderr.clone(), ..Outcome::allow() }, &input);
+    });
 }
 
 /// Writes the answer, all of it, and returns the exit code.
