@@ -154,7 +154,7 @@ impl Walk<'_> {
             || SHELLS.contains(&own.as_str())
             || ["program", "wrapper"].iter().any(|table| self.rules.named(table, &own).is_some());
         let followed = if known || !path.contains('/') { None } else { self.keys(&Field::of(path)).pop() };
-        followed.map_or(own, |path| base(&path.to_string_lossy()))
+        followed.map_or(own, |path| base(&path))
     }
 
     /// What an alias of the shell runs. A shell that takes no alias from a script runs the command itself.

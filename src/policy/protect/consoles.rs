@@ -6,9 +6,58 @@ use super::tongue::Tongue;
 use super::walk::{Setting, Walk};
 use crate::policy::shell::Field;
 
+/// The programs.
+const CONSOLES: &[&str] = &[
+    "vi",
+    "vim",
+    "nvim",
+    "ex",
+    "ed",
+    "red",
+    "view",
+    "gvim",
+    "vimdiff",
+    "emacs",
+    "emacsclient",
+    "less",
+    "more",
+    "man",
+    "ftp",
+    "sftp",
+    "dc",
+    "mail",
+    "mailx",
+    "mutt",
+    "gnuplot",
+    "gdb",
+    "rust-gdb",
+    "lldb",
+    "rust-lldb",
+    "cgdb",
+    "sqlite3",
+    "sqlite",
+    "psql",
+    "mysql",
+    "mariadb",
+    "make",
+    "gmake",
+    "remake",
+    "expect",
+    "tclsh",
+    "wish",
+    "jimsh",
+    "tmux",
+    "screen",
+    "zellij",
+    "byobu",
+];
+
 impl Walk<'_> {
     /// What the commands that a program is given start and write.
     pub(super) fn console(&mut self, name: &str, arguments: &[Field], setting: &Setting) {
+        if !CONSOLES.contains(&name) {
+            return;
+        }
         // A file that the call writes may hold commands, too.
         let files: Vec<Field> = arguments.iter().flat_map(|file| self.written(file)).collect();
         let texts = arguments.iter().chain(setting.input.known()).chain(&files);

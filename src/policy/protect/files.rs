@@ -3,22 +3,28 @@
 
 use super::languages::{LANGUAGES, is_version};
 use super::streams::{Input, Stream};
-use super::walk::{MOST_VALUES, Walk};
-use crate::policy::shell::{Bit, Field, Script};
-use std::path::PathBuf;
+use super::walk::{MOST_CALLS, MOST_VALUES, Walk};
+use crate::policy::shell::{Bit, Field, LONGEST, Script};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Files of which a text is kept; what is written beyond them is not known.
+const MOST_FILES: usize = 256;
+
+/// What a file may hold; `None` where that is not known.
+type Texts = Vec<Option<Field>>;
 
 /// The files that a walk knows something about.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    /// What a file may hold; `None` where that is not known.
-    texts: Vec<(PathBuf, Option<Field>)>,
+    texts: BTreeMap<String, Texts>,
     /// Pipes to what a script reads.
-    readers: Vec<(PathBuf, Script)>,
+    readers: Vec<(String, Script)>,
     pipes: usize,
     /// Copies, and of what.
-    copies: Vec<(PathBuf, PathBuf)>,
-    /// What was read from disk already.
-    seen: Vec<PathBuf>,
+    copies: BTreeMap<String, String>,
+    /// What is being run, and what was read from disk already.
+    seen: Vec<String>,
 }
 
 impl Files {
@@ -27,10 +33,35 @@ impl Files {
         self.pipes += 1;
         let name = format!("/dev/pipe/{}", self.pipes);
         match text {
-            Some(text) => self.texts.push((name.clone().into(), Some(text))),
-            None => self.readers.push((name.clone().into(), script.clone())),
+            Some(text) => drop(self.texts.insert(name.clone(), vec![Some(text)])),
+            None => self.readers.push((name.clone(), script.clone())),
         }
         Field::of(&name)
+    }
+
+    fn texts_of(&self, key: &str) -> &[Option<Field>] {
+        self.texts.get(key).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// A file may hold this, too.
+    fn add(&mut self, key: &str, text: Option<Field>) {
+        if self.texts.len() < MOST_FILES || self.texts.contains_key(key) {
+            let texts = self.texts.entry(key.to_owned()).or_default();
+            if texts.len() < MOST_VALUES {
+                texts.push(text);
+            } else if let Some(last) = texts.last_mut() {
+                *last = None;
+            }
+        }
+    }
+
+    /// The file on disk that a path is a copy of, or the path itself.
+    fn origin(&self, key: String) -> String {
+        self.copies.get(&key).cloned().unwrap_or(key)
+    }
+
+    fn size(&self) -> usize {
+        self.texts.len() + self.copies.len() + self.seen.len()
     }
 }
 
@@ -47,25 +78,19 @@ pub(super) enum How<'a> {
 
 impl Walk<'_> {
     /// The paths that a field names; one that is not known stands for itself.
-    pub(super) fn keys(&self, file: &Field) -> Vec<PathBuf> {
-        match file.literal() {
-            Some(path) => {
-                let bases = self.cwd.iter().flatten();
-                let mut keys: Vec<PathBuf> =
-                    bases.filter_map(|base| self.place.readings(&path, base, &self.links).pop()).collect();
-                if keys.is_empty() {
-                    keys.push(PathBuf::from(path));
-                }
-                keys
-            }
-            None => vec![PathBuf::from(file.shown())],
-        }
+    pub(super) fn keys(&self, file: &Field) -> Vec<String> {
+        let Some(path) = file.literal() else { return vec![file.shown()] };
+        let bases = self.cwd.iter().flatten();
+        let keys = bases.filter_map(|base| self.place.readings(&path, base, &self.links).pop());
+        let keys: Vec<String> = keys.map(|path| path.to_string_lossy().into_owned()).collect();
+        if keys.is_empty() { vec![path] } else { keys }
     }
 
     /// A file is written; `None`: what is written is not known.
     pub(super) fn keep(&mut self, file: &Field, text: Option<Field>, append: bool) {
-        self.spend(text.as_ref().map_or(1, |text| text.bits.len()) + self.files.texts.len());
         for key in self.keys(file) {
+            let kept = self.files.texts_of(&key).len();
+            self.spend(kept * (1 + text.as_ref().map_or(0, |text| text.bits.len())) + self.files.size());
             if let Some(at) = self.files.readers.iter().position(|(name, _)| *name == key) {
                 let (_, script) = self.files.readers.remove(at);
                 let input = text.clone().map_or(Input::Unknown, Input::Known);
@@ -76,29 +101,28 @@ impl Walk<'_> {
                 });
                 continue;
             }
-            let before: Vec<Option<Field>> = self.files.texts_at(&key).cloned().collect();
-            if append {
-                for before in before.iter().take(MOST_VALUES) {
-                    let whole = before.clone().zip(text.clone()).map(|(mut before, text)| {
-                        before.push(&text);
-                        before
-                    });
-                    self.files.texts.push((key.clone(), whole));
+            for before in self.files.texts.get_mut(&key).into_iter().flatten().filter(|_| append) {
+                match (before.as_mut(), &text) {
+                    (Some(before), Some(text)) if before.bits.len() + text.bits.len() < LONGEST => {
+                        before.push(text)
+                    }
+                    _ => *before = None,
                 }
             }
-            if !append || before.is_empty() {
-                self.files.texts.push((key, text.clone()));
-            }
+            self.files.add(&key, text.clone());
         }
     }
 
     /// A file is copied, or moved, or gets another name.
     pub(super) fn copied_to(&mut self, source: &Field, target: &Field) {
-        self.spend(self.files.texts.len() + self.files.copies.len());
+        self.spend(self.files.size());
         for (from, to) in self.keys(source).into_iter().zip(self.keys(target)) {
-            let texts: Vec<_> = self.files.texts_at(&from).cloned().collect();
-            self.files.texts.extend(texts.into_iter().map(|text| (to.clone(), text)));
-            self.files.copies.push((to, from));
+            for text in self.files.texts_of(&from).to_vec() {
+                self.files.add(&to, text);
+            }
+            if self.files.copies.len() < MOST_FILES {
+                self.files.copies.insert(to, from);
+            }
         }
     }
 
@@ -106,38 +130,51 @@ impl Walk<'_> {
     pub(super) fn text_of(&mut self, file: &Field) -> Option<Field> {
         let mut found = None;
         for key in self.keys(file) {
-            let kept = self.files.texts_at(&key).last().cloned();
-            found = kept.unwrap_or_else(|| self.place.script(&key).map(|text| Field::of(&text)));
+            let kept = self.files.texts_of(&key).first().cloned();
+            found = kept.unwrap_or_else(|| self.place.script(Path::new(&key)).map(|text| Field::of(&text)));
+            self.spend(found.as_ref().map_or(0, |text| text.bits.len()));
         }
         found
     }
 
-    /// A file is run.
+    /// A file is run. One that runs itself does nothing new.
     pub(super) fn run_file(&mut self, file: &Field, how: How<'_>, parameters: &[Field]) {
         let what = format!("what {} holds", file.shown());
         for key in self.keys(file) {
-            let kept: Vec<Option<Field>> = self.files.texts_at(&key).cloned().collect();
-            let key = self.files.origin(key);
-            if kept.is_empty() && !self.files.seen.contains(&key) {
-                self.files.seen.push(key.clone());
-                if let Some(text) = self.place.script(&key) {
+            self.spend(self.files.size());
+            let kept = self.files.texts_of(&key).to_vec();
+            let key = if kept.is_empty() { self.files.origin(key) } else { key };
+            if self.files.seen.contains(&key) {
+                continue;
+            }
+            self.files.seen.push(key.clone());
+            if kept.is_empty() {
+                let path = Path::new(&key);
+                if let Some(text) = self.place.script(path) {
                     self.run_content(&Field::of(&text), how, parameters);
-                } else if !self.place.is_file(&key) && self.made_here(&key) {
+                } else if !self.place.is_file(path) && self.made_here(path) {
                     self.suspected(&what);
                 }
+                continue;
             }
-            for text in kept {
+            for text in &kept {
                 match text {
-                    Some(text) => self.run_content(&text, how, parameters),
+                    Some(text) => self.run_content(text, how, parameters),
                     None => self.suspected(&what),
                 }
             }
+            self.files.seen.retain(|seen| *seen != key);
         }
         if file.is_any() {
             self.mentioned(file, "running");
             // It may be any that the text writes.
-            let texts: Vec<Field> = self.files.texts.iter().filter_map(|(_, text)| text.clone()).collect();
-            texts.iter().take(MOST_VALUES).for_each(|text| self.run_content(text, how, parameters));
+            let texts = self.files.texts.values().flatten().flatten().take(MOST_VALUES).cloned();
+            for text in texts.collect::<Vec<_>>() {
+                if self.calls <= MOST_CALLS {
+                    self.calls += 1;
+                    self.run_content(&text, how, parameters);
+                }
+            }
         }
     }
 
@@ -147,16 +184,16 @@ impl Walk<'_> {
             return Vec::new();
         }
         let keys = self.keys(file);
-        keys.iter().flat_map(|key| self.files.texts_at(key)).flatten().cloned().collect()
+        keys.iter().flat_map(|key| self.files.texts_of(key)).flatten().cloned().collect()
     }
 
     /// The texts of a file of commands.
     pub(super) fn scripts_of(&mut self, file: &Field) -> Vec<Field> {
         let mut texts = Vec::new();
         for key in self.keys(file) {
-            texts.extend(self.files.texts_at(&key).flatten().cloned());
+            texts.extend(self.files.texts_of(&key).iter().flatten().cloned());
             if texts.is_empty() {
-                texts.extend(self.place.script(&key).map(|text| Field::of(&text)));
+                texts.extend(self.place.script(Path::new(&key)).map(|text| Field::of(&text)));
             }
         }
         texts
@@ -164,9 +201,9 @@ impl Walk<'_> {
 
     /// A command that is found by its name alone may be a file that the text writes.
     pub(super) fn run_named(&mut self, name: &str, parameters: &[Field]) {
-        let named = |key: &PathBuf| key.file_name().is_some_and(|file| file.eq_ignore_ascii_case(name));
-        let files = self.files.texts.iter().map(|(key, _)| key).filter(|key| named(key));
-        let files: Vec<Field> = files.map(|key| Field::of(&key.to_string_lossy())).collect();
+        let named =
+            |key: &&String| key.rsplit('/').next().is_some_and(|file| file.eq_ignore_ascii_case(name));
+        let files: Vec<Field> = self.files.texts.keys().filter(named).map(|key| Field::of(key)).collect();
         files.iter().for_each(|file| self.run_file(file, How::Itself, parameters));
     }
 
@@ -193,17 +230,5 @@ impl Walk<'_> {
                 walk.text_here(text, true);
             }),
         }
-    }
-}
-
-impl Files {
-    /// The file on disk that a path is a copy of, or the path itself.
-    fn origin(&self, key: PathBuf) -> PathBuf {
-        let copy = self.copies.iter().rev().find(|(to, _)| *to == key);
-        copy.map_or(key, |(_, from)| from.clone())
-    }
-
-    fn texts_at<'f>(&'f self, key: &'f PathBuf) -> impl Iterator<Item = &'f Option<Field>> {
-        self.texts.iter().filter(move |(name, _)| name == key).map(|(_, text)| text)
     }
 }

@@ -53,9 +53,9 @@ impl Guard {
 
     /// What may protect the file at `parts`. `open`: more may come before them.
     pub(super) fn look(&self, parts: &[Field], open: bool) -> Option<Entry<'static>> {
-        let parts: Vec<Field> = parts.iter().map(fold).collect();
+        let parts: Vec<Part> = parts.iter().map(Part::of).collect();
         let name = parts.last()?;
-        let known = !open && parts.iter().all(|part| part.bits.iter().all(|bit| matches!(bit, Bit::Char(_))));
+        let known = !open && parts.iter().all(|part| part.text.is_some());
         let protects = |protected: &&Protected| {
             protected.names.iter().any(|pattern| fits(name, pattern) == Fit::Yes)
                 || protected.paths.iter().any(|pattern| protected.tail(open).is(&parts, pattern, known))
@@ -66,7 +66,8 @@ impl Guard {
     /// What protects a folder that holds protected files by its name: `.kontourai`, `.git`. The second is whether that is
     /// so only if such files are in it.
     pub(super) fn folder(&self, path: &Path) -> Option<(Entry<'static>, bool)> {
-        let parts: Vec<Field> = path.iter().map(|part| fold(&Field::of(&part.to_string_lossy()))).collect();
+        let parts: Vec<Part> =
+            path.iter().map(|part| Part::of(&Field::of(&part.to_string_lossy()))).collect();
         let holds = |pattern: &Vec<&'static str>| {
             let tail = Tail { open: false, telling: true };
             (1..pattern.len())
@@ -93,7 +94,7 @@ struct Tail {
 
 impl Tail {
     /// Whether the end of `parts` is what `pattern` describes. `proven`: whether a component said so for certain.
-    fn is(self, parts: &[Field], pattern: &[&str], proven: bool) -> bool {
+    fn is(self, parts: &[Part], pattern: &[&str], proven: bool) -> bool {
         let Some((wanted, before)) = pattern.split_last() else { return proven };
         let Some((part, rest)) = parts.split_last() else { return self.open && proven };
         if *wanted == "**" {
@@ -112,14 +113,36 @@ impl Tail {
             Fit::Yes => {
                 let proven = proven || wanted.starts_with('.') || (self.telling && !wanted.starts_with('*'));
                 // Something unknown in front may bring any number of components.
-                if part.bits.first() == Some(&Bit::Any) { proven } else { self.is(rest, before, proven) }
+                if part.field.bits.first() == Some(&Bit::Any) {
+                    proven
+                } else {
+                    self.is(rest, before, proven)
+                }
             }
         }
     }
 }
 
+/// A component of a path without case, and its text, if all of it is known.
+#[derive(Debug)]
+struct Part {
+    field: Field,
+    text: Option<String>,
+}
+
+impl Part {
+    fn of(part: &Field) -> Self {
+        let field = fold(part);
+        Self { text: field.literal(), field }
+    }
+}
+
 /// Whether a component may be what `pattern` describes.
-fn fits(part: &Field, pattern: &str) -> Fit {
+fn fits(part: &Part, pattern: &str) -> Fit {
+    if let Some(text) = &part.text {
+        return if describes(pattern, text) { Fit::Yes } else { Fit::No };
+    }
+    let part = &part.field;
     if part.is_any() {
         return Fit::Perhaps;
     }
@@ -130,12 +153,25 @@ fn fits(part: &Field, pattern: &str) -> Fit {
     }
     let is_known = |bit: &&Bit| matches!(bit, Bit::Char(_));
     let known = pattern.iter().filter(is_known).count();
-    let whole = part.bits.iter().all(|bit| is_known(&bit));
     // What both begin with, and what both end with.
     let same = |(a, b): &(&Bit, &Bit)| is_known(a) && a == b;
     let head = part.bits.iter().zip(&pattern).take_while(same).count();
     let end = part.bits.iter().rev().zip(pattern.iter().rev()).take_while(same).count();
-    if whole || (head + end) * 2 > known { Fit::Yes } else { Fit::No }
+    if (head + end) * 2 > known { Fit::Yes } else { Fit::No }
+}
+
+/// Whether a pattern describes a text.
+fn describes(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut left) = text.strip_prefix(head) else { return false };
+    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for piece in middle.split('*') {
+        match left.find(piece) {
+            Some(at) => left = left.get(at + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    left.ends_with(tail)
 }
 
 /// Whether one text can be described by both.
@@ -195,6 +231,17 @@ mod tests {
         let parts: Vec<Field> =
             path.split('/').map(|part| Field { bits: bits(part), unknown: None }).collect();
         Guard::new().look(&parts, open).is_some()
+    }
+
+    proptest::proptest! {
+        /// Two readings of one pattern: by its pieces, and by what both may become.
+        #[test]
+        fn a_text_is_described_if_it_meets_the_pattern(pattern in "[ab.*]{0,6}", text in "[ab.]{0,8}") {
+            let bits = |text: &str| {
+                text.chars().map(|c| if c == '*' { Bit::Star } else { Bit::Char(c) }).collect::<Vec<_>>()
+            };
+            proptest::prop_assert_eq!(describes(&pattern, &text), meet(&bits(&text), &bits(&pattern)));
+        }
     }
 
     #[test]
