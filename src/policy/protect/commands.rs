@@ -146,7 +146,7 @@ impl Walk<'_> {
     }
 
     /// The name of the program at a path: that of the file that it leads to, if its own says nothing.
-    fn program_of(&self, path: &str) -> String {
+    fn program_of(&mut self, path: &str) -> String {
         let base = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_lowercase();
         let own = base(path.strip_prefix('=').unwrap_or(path));
         let known = own == "git"

@@ -78,8 +78,9 @@ pub(super) enum How<'a> {
 
 impl Walk<'_> {
     /// The paths that a field names; one that is not known stands for itself.
-    pub(super) fn keys(&self, file: &Field) -> Vec<String> {
+    pub(super) fn keys(&mut self, file: &Field) -> Vec<String> {
         let Some(path) = file.literal() else { return vec![file.shown()] };
+        self.spend(8 * self.links.len() + 64);
         let bases = self.cwd.iter().flatten();
         let keys = bases.filter_map(|base| self.place.readings(&path, base, &self.links).pop());
         let keys: Vec<String> = keys.map(|path| path.to_string_lossy().into_owned()).collect();
@@ -179,7 +180,7 @@ impl Walk<'_> {
     }
 
     /// The texts that the call itself writes to a file.
-    pub(super) fn written(&self, file: &Field) -> Vec<Field> {
+    pub(super) fn written(&mut self, file: &Field) -> Vec<Field> {
         if self.files.texts.is_empty() {
             return Vec::new();
         }

@@ -3,7 +3,7 @@
 use super::git_call::globs;
 use super::walk::{Setting, Walk};
 use super::wrappers::replaced;
-use crate::policy::shell::Field;
+use crate::policy::shell::{Field, size};
 use std::path::Path;
 
 /// What stands for a file that was found, or for a part of its path.
@@ -22,7 +22,11 @@ impl Walk<'_> {
             .collect();
         let mut names = Vec::new();
         let mut actions = Vec::new();
+        let mut taken = 0;
         for (at, word) in words.iter().enumerate() {
+            if at < taken {
+                continue;
+            }
             let next = arguments.get(at + 1);
             match word.as_str() {
                 "-name" | "-iname" | "-path" | "-ipath" | "-wholename" => names.extend(next.cloned()),
@@ -33,7 +37,9 @@ impl Walk<'_> {
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let after = arguments.iter().skip(at + 1);
                     let ends = |field: &&Field| !matches!(field.literal().as_deref(), Some(";" | "+"));
-                    actions.push(Some(after.take_while(ends).cloned().collect::<Vec<_>>()));
+                    let list: Vec<Field> = after.take_while(ends).cloned().collect();
+                    taken = at + 1 + list.len();
+                    actions.push(Some(list));
                 }
                 _ => {}
             }
@@ -52,6 +58,10 @@ impl Walk<'_> {
             match action {
                 None => self.write(hit, "find -delete on"),
                 Some(list) => {
+                    self.spend(8 * size(list) + 64 * list.len());
+                    if self.found.is_some() {
+                        return;
+                    }
                     let list: Vec<Field> = list.iter().map(|field| placed(field, hit)).collect();
                     self.apart(|walk| walk.command(&list, setting));
                 }

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 impl Walk<'_> {
     /// Changes the folder. What is joined by `&&` runs only where that succeeded; what comes later may run in either.
     pub(super) fn change_folder(&mut self, target: Option<&Field>, setting: &Setting) {
+        self.spend(self.cwd.iter().flatten().map(|folder| 8 * folder.as_os_str().len()).sum());
+        if self.found.is_some() {
+            return;
+        }
         let home = self.place.home.clone().map(|home| Field::of(&home));
         let path = target.cloned().or(home).and_then(|field| field.literal()).filter(|path| path != "-");
         let new = self

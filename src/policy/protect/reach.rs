@@ -24,7 +24,8 @@ impl Walk<'_> {
         // Every folder of a path is looked at, in every working directory that there may be.
         let folders = target.bits.iter().filter(|bit| **bit == Bit::Char('/')).count();
         self.spend(
-            self.cwd.len() * (2048 + target.bits.len() * (64 + folders / 16))
+            self.cwd.len()
+                * (2048 + (folders + 8) * self.links.len() + target.bits.len() * (64 + folders / 16))
                 + LISTING * usize::from(target.is_glob()),
         );
         if self.found.is_some() {

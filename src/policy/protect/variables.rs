@@ -20,6 +20,7 @@ impl Walk<'_> {
             let word = assign.values.first();
             word.map(|word| expand(word, self, true).into_iter().map(Some).collect()).unwrap_or_default()
         };
+        self.spend(values.iter().flatten().map(|fields| size(fields)).sum());
         if !assign.append {
             return values;
         }

@@ -23,7 +23,7 @@ const MOST_COMMANDS: usize = 50_000;
 /// Commands within commands (`sudo sudo …`).
 const MOST_NESTED: usize = 48;
 /// Work for one call, in pieces of words that are looked at or kept. It bounds what grows with two things at once.
-const MOST_WORK: usize = 48 << 20;
+const MOST_WORK: usize = 16 << 20;
 /// What it takes to look into folders.
 pub(super) const LISTING: usize = 40_000;
 /// What one variable, or the folder, may be.
@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
             return self.find(What::Deep, "", String::new(), None);
         }
         self.nested += 1;
-        self.spend(size(list) + setting.variables.len());
+        self.spend(size(list) + 8 * list.len() + 16 * setting.variables.len());
         self.one_command(list, setting);
         self.nested -= 1;
     }
@@ -282,7 +282,10 @@ impl<'a> Walk<'a> {
             self.find(What::Deep, "", String::new(), None);
         }
         for function in &script.functions {
-            self.spend(script.steps.len());
+            self.spend(64 * (1 + function.end - function.start) + script.groups.len());
+            if self.found.is_some() {
+                return;
+            }
             self.functions.push((function.name.to_lowercase(), script.body(function)));
         }
         let mut scopes = Vec::new();
@@ -340,7 +343,7 @@ impl<'a> Walk<'a> {
 
     fn run(&mut self, script: &Script, command: &Command) {
         self.commands += 1;
-        self.spend(self.exports.len() + self.cwd.len() + self.links.len());
+        self.spend(16 * (self.exports.len() + self.cwd.len()));
         if self.commands > MOST_COMMANDS {
             return self.find(What::Deep, "", String::new(), None);
         }
@@ -371,7 +374,12 @@ impl<'a> Walk<'a> {
             if command.words.is_empty() || declares {
                 self.assign(&name, &values, setting.sure);
                 if declares || self.exports.iter().any(|(exported, _)| *exported == name) {
-                    self.exports.extend(values.iter().map(|value| (name.clone(), value.clone())));
+                    for value in &values {
+                        let export = (name.clone(), value.clone());
+                        if !self.exports.contains(&export) {
+                            self.exports.push(export);
+                        }
+                    }
                 }
             } else {
                 setting.variables.extend(values.into_iter().map(|value| (name.clone(), value)));

@@ -5,6 +5,9 @@ use super::redirect::Pending;
 use super::word::Reader;
 use super::{Command, Function, Group, Join, Script, Step, Word};
 
+/// Compound commands within compound commands; beyond it, what comes is not read.
+const MOST_BLOCKS: usize = 1000;
+
 /// A compound command that is not closed yet.
 #[derive(Debug)]
 pub(super) struct Block {
@@ -44,6 +47,10 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) fn open(&mut self, kind: Kind) {
         let (start, before) = self.here();
+        self.script.deep |= self.blocks.len() > MOST_BLOCKS;
+        if self.script.deep {
+            return;
+        }
         self.blocks.push(Block { kind, start, before, function: self.defined.take() });
     }
 
