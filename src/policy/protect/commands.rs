@@ -6,7 +6,7 @@ use super::printed::{is_edited, printf};
 use super::streams::{Input, Stream};
 use super::walk::{MOST_CALLS, Setting, Walk};
 use super::{git, patch};
-use crate::policy::shell::{Bit, Field, Script};
+use crate::policy::shell::{Bit, Field, Script, Value, Values};
 
 /// Programs that run shell text.
 pub(super) const SHELLS: &[&str] = &[
@@ -254,8 +254,12 @@ impl Walk<'_> {
                 }
             }
             "shift" => {
+                // Each may then be any that comes after it.
+                let all: Vec<Field> = self.parameter("@").into_iter().flatten().flatten().collect();
+                let any: Vec<Value> = all.into_iter().map(|field| Some(vec![field])).collect();
                 for name in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "@", "*"] {
                     self.forget(name);
+                    self.assign(name, &any, false);
                 }
             }
             "read" | "mapfile" | "readarray" | "getopts" | "unset" | "let" => {

@@ -110,7 +110,7 @@ impl Walk<'_> {
         anywhere.or_else(|| {
             self.cwd.iter().flatten().find_map(|base| match word.literal() {
                 Some(path) => self.protected(&path, base),
-                None if word.bits.contains(&Bit::Any) => None,
+                None if word.bits.contains(&Bit::Any) || !says_something(word) => None,
                 None => self
                     .globbed(word, base)
                     .iter()
@@ -143,4 +143,9 @@ impl Walk<'_> {
         let may_hold = if only_if_there { inside(folder).is_some() } else { !self.place.is_file(folder) };
         (may_hold && !scratch).then_some(entry)
     }
+}
+
+/// Whether a glob names more than any file: `*` is in many texts.
+fn says_something(glob: &Field) -> bool {
+    glob.bits.iter().filter(|bit| matches!(bit, Bit::Char(c) if c.is_alphanumeric())).count() > 2
 }

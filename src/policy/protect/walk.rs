@@ -23,7 +23,7 @@ const MOST_COMMANDS: usize = 50_000;
 /// Commands within commands (`sudo sudo …`).
 const MOST_NESTED: usize = 48;
 /// Work for one call, in pieces of words that are looked at or kept. It bounds what grows with two things at once.
-const MOST_WORK: usize = 16 << 20;
+const MOST_WORK: usize = 32 << 20;
 /// What it takes to look into folders.
 pub(super) const LISTING: usize = 40_000;
 /// What one variable, or the folder, may be.
