@@ -10,6 +10,7 @@
 //! 4. No reason ever suggests to switch a hook off.
 
 pub mod capture;
+mod code;
 pub mod conformance;
 pub mod goal_fit;
 mod honest;

@@ -1,8 +1,8 @@
 //! What one command does: what it runs in turn, and the files it writes.
 
 use super::files::How;
-use super::languages::{LANGUAGES, is_version};
 use super::printed::{is_edited, printf};
+use super::programs::languages::{LANGUAGES, is_version};
 use super::streams::{Input, Stream};
 use super::walk::{MOST_CALLS, Setting, Walk};
 use super::{git, patch};

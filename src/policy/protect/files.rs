@@ -1,7 +1,7 @@
 //! Files whose text is known: what the call writes itself, pipes, and scripts on disk that the checkout's index does not
 //! have. What a shell or another program runs from them is judged as if it stood in the command.
 
-use super::languages::{LANGUAGES, is_version};
+use super::programs::languages::{LANGUAGES, is_version};
 use super::streams::{Input, Stream};
 use super::walk::{MOST_CALLS, MOST_VALUES, Walk};
 use crate::policy::shell::{Bit, Field, LONGEST, Script};

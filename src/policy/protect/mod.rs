@@ -8,37 +8,22 @@
 //! 3. What cannot be decided is blocked only if the call itself speaks of a protected thing, and the reason says what it was.
 //! 4. What a program does by itself (a script, `make`, a formatter, a checkout of another commit) is not looked into.
 
-mod awk;
-mod code;
 mod commands;
-mod consoles;
-mod downloads;
-mod effects;
-mod embedded;
 mod files;
-mod finds;
 mod folders;
 mod git;
 mod git_call;
 mod guard;
-mod known;
-mod languages;
 mod listings;
 mod mentions;
 mod patch;
 mod place;
 mod printed;
+mod programs;
 mod reach;
-mod says;
-mod sed;
-mod started;
 mod streams;
-mod tasks;
-mod tongue;
 mod variables;
 mod walk;
-mod wrappers;
-mod writers;
 
 pub use place::Place;
 

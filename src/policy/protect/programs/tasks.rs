@@ -1,16 +1,16 @@
 //! Programs that run commands from a file of tasks: `make`, `npm run`. The file is read as scripts are: if the call writes
 //! it, or the checkout's index does not have it as it is.
 
-use super::git;
-use super::streams::Input;
-use super::walk::{Setting, Walk};
 use crate::policy::json;
+use crate::policy::protect::git;
+use crate::policy::protect::streams::Input;
+use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::shell::Field;
 use serde_json::Value;
 
 impl Walk<'_> {
     /// `make`: the lines of its recipes, whichever target they are for.
-    pub(super) fn make(&mut self, arguments: &[Field], setting: &Setting) {
+    pub(in crate::policy::protect) fn make(&mut self, arguments: &[Field], setting: &Setting) {
         let mut texts = Vec::new();
         let mut files = Vec::new();
         let mut rest = arguments.iter();
@@ -56,7 +56,7 @@ impl Walk<'_> {
     }
 
     /// `npm run NAME` and what runs with it.
-    pub(super) fn npm(&mut self, arguments: &[Field]) {
+    pub(in crate::policy::protect) fn npm(&mut self, arguments: &[Field]) {
         let words = arguments.iter().map(|field| field.literal().unwrap_or_default());
         let mut words = words
             .filter(|word| !word.starts_with('-'))

@@ -21,7 +21,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Puts together what is joined; what is not known of it stands as such.
-pub(in super::super) fn join(tokens: &[Token], tongue: Tongue) -> Vec<Token> {
+pub(in crate::policy) fn join(tokens: &[Token], tongue: Tongue) -> Vec<Token> {
     let joiner = Joiner::new(tokens, tongue);
     let mut out = Vec::with_capacity(tokens.len());
     let mut at = 0;
@@ -49,7 +49,7 @@ struct Joiner<'a> {
 }
 
 /// What names were given, where that is one text.
-pub(in super::super) fn named(tokens: &[Token], tongue: Tongue) -> HashMap<&str, Field> {
+pub(in crate::policy) fn named(tokens: &[Token], tongue: Tongue) -> HashMap<&str, Field> {
     let named = Joiner::new(tokens, tongue).named;
     named.into_iter().filter_map(|(name, field)| Some((name, field?))).collect()
 }
@@ -234,7 +234,7 @@ impl<'a> Joiner<'a> {
 }
 
 /// A number as languages write it.
-pub(super) fn number_of(word: &str) -> Option<u32> {
+pub(in crate::policy) fn number_of(word: &str) -> Option<u32> {
     match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
         None => word.parse().ok(),

@@ -1,15 +1,15 @@
 //! Programs with a language of their own: what their texts may write.
 
-use super::code::{self, Code};
-use super::files::How;
-use super::tongue::Tongue;
-use super::walk::{Setting, Walk};
-use super::{What, git};
+use crate::policy::code::tongue::Tongue;
+use crate::policy::code::{self, Code};
+use crate::policy::protect::files::How;
+use crate::policy::protect::walk::{Setting, Walk};
+use crate::policy::protect::{What, git};
 use crate::policy::shell::{Bit, Field};
 use std::collections::HashSet;
 
 /// Programs that run text in a language of their own, and their options for it: short ones, long ones.
-pub(super) const LANGUAGES: &[(&str, &str, &[&str])] = &[
+pub(in crate::policy::protect) const LANGUAGES: &[(&str, &str, &[&str])] = &[
     ("python", "c", &[]),
     ("pypy", "c", &[]),
     ("node", "ep", &["--eval", "--print"]),
@@ -36,7 +36,7 @@ pub(super) const LANGUAGES: &[(&str, &str, &[&str])] = &[
 
 impl Walk<'_> {
     /// A program with a language of its own.
-    pub(super) fn language(
+    pub(in crate::policy::protect) fn language(
         &mut self,
         language: &str,
         short: &str,
@@ -127,7 +127,7 @@ impl Walk<'_> {
     }
 
     /// Text in another language.
-    pub(super) fn code(&mut self, language: &str, text: &str) {
+    pub(in crate::policy::protect) fn code(&mut self, language: &str, text: &str) {
         self.code_given(language, text, &[]);
     }
 
@@ -202,13 +202,13 @@ impl Walk<'_> {
     }
 
     /// Every word of a text in another language that may be a path.
-    pub(super) fn named_in(&mut self, text: &str, how: &str) {
+    pub(in crate::policy::protect) fn named_in(&mut self, text: &str, how: &str) {
         for path in code::paths(text) {
             self.code_path(&path, how);
             // Names that the text itself may spread.
             let plain = path.chars().filter(|c| c.is_alphanumeric() || *c == '.').count();
             if path.contains(['*', '?']) && plain > 2 && !path.starts_with("**") {
-                self.write(&super::git_call::globs(&Field::of(&path)), how);
+                self.write(&crate::policy::protect::git_call::globs(&Field::of(&path)), how);
             }
         }
     }
@@ -229,7 +229,7 @@ fn code_at(cluster: &str, language: &str, short: &str) -> Option<usize> {
 }
 
 /// Whether `name` is that of a language, with or without a version: `python3.11`.
-pub(super) fn is_version(name: &str, language: &str) -> bool {
+pub(in crate::policy::protect) fn is_version(name: &str, language: &str) -> bool {
     name.strip_prefix(language)
         .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-'))
 }

@@ -3,8 +3,8 @@
 //! A program that is not known may run what its arguments name. From each that is the name of git, a shell, or a program of
 //! the tables, the rest is judged as a command; an argument of several words that begins so, as shell text.
 
-use super::commands::SHELLS;
-use super::walk::{Setting, Walk};
+use crate::policy::protect::commands::SHELLS;
+use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::rules::Rules;
 use crate::policy::shell::Field;
 
@@ -13,7 +13,12 @@ const MOST: usize = 64;
 
 impl Walk<'_> {
     /// Looks for commands among the arguments of a program.
-    pub(super) fn embedded(&mut self, program: &str, arguments: &[Field], setting: &Setting) {
+    pub(in crate::policy::protect) fn embedded(
+        &mut self,
+        program: &str,
+        arguments: &[Field],
+        setting: &Setting,
+    ) {
         let talks = |name: &str| {
             Rules::shipped().section("talkers").is_some_and(|talkers| talkers.has("names", name))
         };

@@ -1,12 +1,17 @@
 //! Where downloads go: to the name that a URL ends in, into a folder, to what a config or a template says.
 
-use super::walk::{Setting, Walk};
 use super::writers::within;
+use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::shell::Field;
 
 impl Walk<'_> {
     /// `curl`, `wget` and others: what they write beside the outputs that `[[program]]` has.
-    pub(super) fn download(&mut self, name: &str, arguments: &[Field], setting: &Setting) {
+    pub(in crate::policy::protect) fn download(
+        &mut self,
+        name: &str,
+        arguments: &[Field],
+        setting: &Setting,
+    ) {
         let words: Vec<String> = arguments.iter().filter_map(Field::literal).collect();
         let short = |c: char| {
             words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(c))
@@ -44,7 +49,10 @@ impl Walk<'_> {
         }
         // An upload to a file is a copy.
         if name == "curl" && (short('T') || long("--upload-file")) {
-            let files = words.iter().filter_map(|word| super::uri(word)).map(|path| Field::of(&path));
+            let files = words
+                .iter()
+                .filter_map(|word| crate::policy::protect::uri(word))
+                .map(|path| Field::of(&path));
             files.collect::<Vec<_>>().iter().for_each(|file| self.write(file, "an upload to"));
         }
         // `-o "#1.json"` takes what braces of the URL stand for.

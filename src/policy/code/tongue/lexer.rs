@@ -4,12 +4,12 @@ use super::{Token, Tokens, Tongue};
 use crate::policy::shell::Field;
 
 /// What is left of a text, and what was read of it.
-pub(super) struct Lexer {
-    pub(super) tongue: Tongue,
-    pub(super) chars: Vec<char>,
-    pub(super) at: usize,
-    pub(super) out: Tokens,
-    pub(super) depth: usize,
+pub(in crate::policy) struct Lexer {
+    pub(in crate::policy) tongue: Tongue,
+    pub(in crate::policy) chars: Vec<char>,
+    pub(in crate::policy) at: usize,
+    pub(in crate::policy) out: Tokens,
+    pub(in crate::policy) depth: usize,
     /// Open `(` and `[`; whether a name of a statement came before.
     open: Vec<bool>,
     /// Whether the bracket that was closed last is that of `if (…)`.
@@ -25,7 +25,7 @@ const OPEN: &[&str] = &[
     "when", "elsif", "yield", "await", "x", "eq", "ne", "lt", "gt", "cmp", "BEGIN", "END",
 ];
 
-pub(super) fn read(tongue: Tongue, text: &str, depth: usize) -> Tokens {
+pub(in crate::policy) fn read(tongue: Tongue, text: &str, depth: usize) -> Tokens {
     let mut lexer = Lexer {
         tongue,
         chars: text.chars().collect(),
@@ -41,15 +41,15 @@ pub(super) fn read(tongue: Tongue, text: &str, depth: usize) -> Tokens {
 }
 
 impl Lexer {
-    pub(super) fn peek(&self, ahead: usize) -> Option<char> {
+    pub(in crate::policy) fn peek(&self, ahead: usize) -> Option<char> {
         self.chars.get(self.at + ahead).copied()
     }
 
-    pub(super) fn starts(&self, text: &str) -> bool {
+    pub(in crate::policy) fn starts(&self, text: &str) -> bool {
         text.chars().enumerate().all(|(at, c)| self.peek(at) == Some(c))
     }
 
-    pub(super) fn push(&mut self, token: Token) {
+    pub(in crate::policy) fn push(&mut self, token: Token) {
         self.out.list.push(token);
     }
 
@@ -121,7 +121,7 @@ impl Lexer {
         line || !block.is_empty()
     }
 
-    pub(super) fn is_word(&self, c: char) -> bool {
+    pub(in crate::policy) fn is_word(&self, c: char) -> bool {
         c.is_alphanumeric()
             || c == '_'
             || (self.tongue == Tongue::Script && c == '$')
@@ -185,7 +185,7 @@ impl Lexer {
     }
 
     /// Whether what comes next is no operator: then `/` begins a pattern.
-    pub(super) fn takes_pattern(&self) -> bool {
+    pub(in crate::policy) fn takes_pattern(&self) -> bool {
         let spaced = self.at > 0 && self.chars.get(self.at - 1).is_some_and(|c| c.is_whitespace());
         let tight = self.peek(1).is_some_and(|c| !c.is_whitespace() && c != '=');
         match self.out.list.last() {
@@ -215,7 +215,7 @@ impl Lexer {
     }
 
     /// Skips to the end of a pattern, and what its flags are; false, and nothing is skipped, if it has no end.
-    pub(super) fn pattern(&mut self, end: char, line: bool) -> bool {
+    pub(in crate::policy) fn pattern(&mut self, end: char, line: bool) -> bool {
         let from = self.at;
         let single = line && self.tongue == Tongue::Script || self.tongue == Tongue::Awk;
         self.at += 1;

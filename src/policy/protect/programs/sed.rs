@@ -1,11 +1,11 @@
 //! sed: the files that it writes by `w`, and the commands that it runs by `e`.
 
-use super::walk::{Setting, Walk};
+use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::shell::{Bit, Field};
 
 impl Walk<'_> {
     /// The arguments of sed, any of which may be a script.
-    pub(super) fn sed(&mut self, arguments: &[Field], setting: &Setting) {
+    pub(in crate::policy::protect) fn sed(&mut self, arguments: &[Field], setting: &Setting) {
         let mut scripts: Vec<String> = arguments.iter().map(Field::shown).collect();
         for (at, argument) in arguments.iter().enumerate() {
             let file = match argument.shown().as_str() {

@@ -1,7 +1,7 @@
 //! Programs that write what they name: `[[program]]` in `config/policies.toml`.
 
-use super::git;
-use super::walk::{Setting, Walk};
+use crate::policy::protect::git;
+use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::rules::Entry;
 use crate::policy::shell::{Bit, Field};
 
@@ -31,7 +31,7 @@ struct Sorted {
 
 impl Walk<'_> {
     /// A program of the table.
-    pub(super) fn program(
+    pub(in crate::policy::protect) fn program(
         &mut self,
         program: Entry<'static>,
         name: &str,
@@ -85,7 +85,7 @@ impl Walk<'_> {
         self.take(name, sorted, field, how);
         if program.knows("folders") {
             // Members of an archive may be patterns.
-            self.write(&super::git_call::globs(field), how);
+            self.write(&crate::policy::protect::git_call::globs(field), how);
         }
         sorted.folders.iter().for_each(|folder| self.write(&within(folder, field), how));
         let text = field.literal().unwrap_or_default();
@@ -159,7 +159,7 @@ impl Walk<'_> {
                 self.write(&Field { bits: bits.collect(), unknown: Some("#1".to_owned()) }, how);
                 continue;
             }
-            for file in self.spread(&super::git_call::globs(file)) {
+            for file in self.spread(&crate::policy::protect::git_call::globs(file)) {
                 self.write(&file, how);
                 if let (Some((from, to)), Some(path)) = (&change, file.literal())
                     && !from.is_empty()
@@ -245,7 +245,8 @@ impl Walk<'_> {
 
     fn is_folder(&self, target: &Field) -> bool {
         let Some(path) = target.literal() else { return false };
-        let mut folders = self.cwd.iter().flatten().map(|base| super::place::normal(&base.join(&path)));
+        let mut folders =
+            self.cwd.iter().flatten().map(|base| crate::policy::protect::place::normal(&base.join(&path)));
         folders.any(|folder| self.place.is_folder(&folder) || self.made.contains(&folder))
     }
 
@@ -255,7 +256,7 @@ impl Walk<'_> {
             return self.write(target, "a link to");
         };
         for base in self.cwd.clone().into_iter().flatten() {
-            let at = super::place::normal(&base.join(&link));
+            let at = crate::policy::protect::place::normal(&base.join(&link));
             self.links.push((at, if here { base.join(&to) } else { to.clone().into() }));
         }
     }
@@ -342,7 +343,7 @@ impl Walk<'_> {
 }
 
 /// A file in a folder.
-pub(super) fn within(folder: &Field, file: &Field) -> Field {
+pub(in crate::policy::protect) fn within(folder: &Field, file: &Field) -> Field {
     let mut inside = folder.clone();
     inside.bits.push(Bit::Char('/'));
     inside.push(file);
@@ -356,7 +357,7 @@ fn is_remote(field: &Field) -> bool {
 }
 
 /// A text without the name that it is given to: `SHELL=…`, `--cmd=…`, `ProxyCommand=…`.
-pub(super) fn behind_name(field: &Field) -> Field {
+pub(in crate::policy::protect) fn behind_name(field: &Field) -> Field {
     let named =
         |bit: &&Bit| matches!(bit, Bit::Char(c) if c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     let length = field.bits.iter().take_while(named).count();

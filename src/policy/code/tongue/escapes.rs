@@ -3,7 +3,7 @@
 use super::Tongue;
 
 /// The escapes of single quotes.
-pub(super) fn single(text: &str) -> String {
+pub(in crate::policy) fn single(text: &str) -> String {
     if text.contains('\\') {
         text.replace("\\\\", "\u{0}").replace("\\'", "'").replace('\u{0}', "\\")
     } else {
@@ -12,7 +12,7 @@ pub(super) fn single(text: &str) -> String {
 }
 
 /// The escapes of double quotes.
-pub(super) fn escaped(text: &str, tongue: Tongue) -> String {
+pub(in crate::policy) fn escaped(text: &str, tongue: Tongue) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

@@ -5,7 +5,7 @@ use super::joined::number_of;
 use crate::policy::shell::{Bit, Field};
 
 /// The text that `text` is in base64 or in hexadecimal digits, or read backwards.
-pub(in super::super) fn decoded(text: &str) -> Vec<String> {
+pub(in crate::policy) fn decoded(text: &str) -> Vec<String> {
     if text.len() < 4 {
         return Vec::new();
     }
@@ -50,7 +50,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Texts that numbers stand for: `[103, 105, 116]`.
-pub(in super::super) fn numbers(tokens: &[Token]) -> Vec<String> {
+pub(in crate::policy) fn numbers(tokens: &[Token]) -> Vec<String> {
     let mut found = Vec::new();
     let mut text = String::new();
     for token in tokens {
@@ -69,7 +69,7 @@ pub(in super::super) fn numbers(tokens: &[Token]) -> Vec<String> {
 }
 
 /// A text with what stands for other texts (`%s`, `{}`, `{0}`) replaced by them, in their order.
-pub(in super::super) fn filled(text: &Field, by: &[Field]) -> Option<Field> {
+pub(in crate::policy) fn filled(text: &Field, by: &[Field]) -> Option<Field> {
     let mut out = Field::default();
     let mut by = by.iter();
     let mut bits = text.bits.iter().copied().peekable();
@@ -93,7 +93,7 @@ pub(in super::super) fn filled(text: &Field, by: &[Field]) -> Option<Field> {
 }
 
 /// A text in which one text is replaced by another: `'biXome'.replace('X', '')`.
-pub(in super::super) fn replaced(tokens: &[Token]) -> Vec<String> {
+pub(in crate::policy) fn replaced(tokens: &[Token]) -> Vec<String> {
     let text = |at: usize| tokens.get(at).and_then(Token::text).and_then(Field::literal);
     let calls = tokens.iter().enumerate().filter(|(_, token)| {
         token.word().is_some_and(|word| {

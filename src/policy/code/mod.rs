@@ -3,11 +3,15 @@
 //! It is not run. What it does to files is judged by the names that it calls (`effects`, `says`), what it starts by its
 //! literals (`started`). It matters if it names a protected file, or a command that does harm.
 
-use super::effects::effects;
-use super::says;
-use super::tongue::{Token, Tokens, Tongue, decoded, filled, join, lists, numbers, replaced};
+mod effects;
+mod known;
+mod says;
+pub(in crate::policy) mod tongue;
+
 use crate::policy::shell::{Bit, Field};
+use effects::effects;
 use std::collections::HashSet;
+use tongue::{Token, Tokens, Tongue, decoded, filled, join, lists, numbers, replaced};
 
 /// Texts within texts.
 const DEEPEST: usize = 4;
@@ -17,31 +21,31 @@ const LONGEST_LIST: usize = 64;
 const LONGEST_PATH: usize = 4096;
 
 /// A text in another language, read.
-pub(super) struct Code {
-    pub(super) tongue: Tongue,
-    pub(super) raw: String,
-    pub(super) parts: Vec<Part>,
+pub(in crate::policy) struct Code {
+    pub(in crate::policy) tongue: Tongue,
+    pub(in crate::policy) raw: String,
+    pub(in crate::policy) parts: Vec<Part>,
     /// What it may be read as, once it is decoded.
-    pub(super) decoded: Vec<String>,
-    pub(super) doubt: bool,
+    pub(in crate::policy) decoded: Vec<String>,
+    pub(in crate::policy) doubt: bool,
 }
 
 /// A part of it: the text itself, or one that stands in it.
-pub(super) struct Part {
-    pub(super) tokens: Vec<Token>,
+pub(in crate::policy) struct Part {
+    pub(in crate::policy) tokens: Vec<Token>,
     /// With texts put together.
-    pub(super) joined: Vec<Token>,
+    pub(in crate::policy) joined: Vec<Token>,
 }
 
 /// What it does to files.
-pub(super) struct Writes {
+pub(in crate::policy) struct Writes {
     /// It may change what is not known.
-    pub(super) unknown: bool,
-    pub(super) targets: Vec<Field>,
+    pub(in crate::policy) unknown: bool,
+    pub(in crate::policy) targets: Vec<Field>,
 }
 
 impl Code {
-    pub(super) fn read(tongue: Tongue, text: &str) -> Self {
+    pub(in crate::policy) fn read(tongue: Tongue, text: &str) -> Self {
         let mut code =
             Self { tongue, raw: text.to_owned(), parts: Vec::new(), decoded: Vec::new(), doubt: false };
         code.add(text, 0);
@@ -76,12 +80,12 @@ impl Code {
     }
 
     /// All texts, put together.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &Field> {
+    pub(in crate::policy) fn texts(&self) -> impl Iterator<Item = &Field> {
         self.parts.iter().flat_map(|part| part.joined.iter().filter_map(Token::text))
     }
 
     /// All names.
-    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::policy) fn words(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().flat_map(|part| part.tokens.iter().filter_map(Token::word))
     }
 
@@ -99,7 +103,7 @@ impl Code {
     }
 
     /// Whether it starts processes, or runs what only a run tells.
-    pub(super) fn starts(&self) -> bool {
+    pub(in crate::policy) fn starts(&self) -> bool {
         let run = |part: &Part| part.tokens.iter().any(|token| matches!(token, Token::Run(_)));
         let piped = || {
             let pipe = |text: &Field| {
@@ -125,7 +129,7 @@ impl Code {
     }
 
     /// What it does to files.
-    pub(super) fn writes(&self) -> Writes {
+    pub(in crate::policy) fn writes(&self) -> Writes {
         let parts: Vec<&[Token]> = self.parts.iter().map(|part| part.tokens.as_slice()).collect();
         if self.tongue.is_wordy() {
             return Writes { unknown: says::may_write(&parts, self.tongue), targets: Vec::new() };
@@ -135,7 +139,7 @@ impl Code {
     }
 
     /// Texts that may be paths because of the way in which they are put together.
-    pub(super) fn made(&self) -> Vec<Field> {
+    pub(in crate::policy) fn made(&self) -> Vec<Field> {
         let mut made: Vec<Field> = self.decoded.iter().map(|text| Field::of(text)).collect();
         for part in &self.parts {
             made.extend(
@@ -241,18 +245,18 @@ fn has_part(word: &str) -> bool {
 }
 
 /// Whether a name is one that starts processes.
-pub(super) fn starts_processes(word: &str) -> bool {
-    super::known::has(STARTING_WHOLE, word) || has_part(word)
+pub(in crate::policy) fn starts_processes(word: &str) -> bool {
+    known::has(STARTING_WHOLE, word) || has_part(word)
 }
 
 /// The names in a text.
-pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
+pub(in crate::policy) fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '$')))
         .filter(|word| !word.is_empty())
 }
 
 /// The words in `code` that could be paths, also without what could be escapes.
-pub(super) fn paths(code: &str) -> Vec<String> {
+pub(in crate::policy) fn paths(code: &str) -> Vec<String> {
     let cut = |c: char| c.is_whitespace() || "'\"`(),;=<>|&{}[]".contains(c);
     let bare = if code.contains('\\') { code.replace("\\\n", "").replace('\\', "") } else { String::new() };
     let words = [code, bare.as_str()];

@@ -31,7 +31,7 @@ const LUA: &str = "io read lines close local function string format find match g
 const R: &str = "readLines fromJSON jsonlite library str names head nrow ncol summary";
 
 /// Whether a text may do more than read.
-pub(super) fn may_write(parts: &[&[Token]], tongue: Tongue) -> bool {
+pub(in crate::policy) fn may_write(parts: &[&[Token]], tongue: Tongue) -> bool {
     let names = match tongue {
         Tongue::Perl => PERL,
         Tongue::Ruby => RUBY,

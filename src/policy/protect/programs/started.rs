@@ -4,10 +4,10 @@
 //! with them; without anything that starts processes nothing is looked at. What is put together in another way is blocked
 //! if all that makes a commit skip its hooks is there.
 
-use super::code::{Code, Part, names};
-use super::tongue::{List, Token, Tongue, lists};
-use super::walk::{Setting, Walk};
-use super::{What, git};
+use crate::policy::code::tongue::{List, Token, Tongue, lists};
+use crate::policy::code::{Code, Part, names};
+use crate::policy::protect::walk::{Setting, Walk};
+use crate::policy::protect::{What, git};
 use crate::policy::shell::{Bit, Field, Value};
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const PRINTS: &[&str] = &["echo", "printf", "grep", "rg", "print", "log", "say"]
 
 impl Walk<'_> {
     /// What `code` starts. `given`: arguments and input that it may take as commands; `sure`: that it starts something is known.
-    pub(super) fn started(&mut self, code: &Code, given: &[Field], sure: bool) {
+    pub(in crate::policy::protect) fn started(&mut self, code: &Code, given: &[Field], sure: bool) {
         if !sure && !code.starts() {
             return;
         }
@@ -85,7 +85,7 @@ impl Walk<'_> {
                 }
                 if moves
                     && token.text().is_some()
-                    && self.cwd.len() < super::walk::MOST_VALUES
+                    && self.cwd.len() < crate::policy::protect::walk::MOST_VALUES
                     && !name.is_empty()
                 {
                     self.spend(2048);

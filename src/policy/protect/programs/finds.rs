@@ -1,8 +1,8 @@
 //! `find` and `fd`, and what they do with what they find.
 
-use super::git_call::globs;
-use super::walk::{Setting, Walk};
 use super::wrappers::replaced;
+use crate::policy::protect::git_call::globs;
+use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::shell::{Field, size};
 use std::path::Path;
 
@@ -11,7 +11,7 @@ const PLACES: [&str; 5] = ["{}", "{/}", "{//}", "{.}", "{/.}"];
 
 impl Walk<'_> {
     /// `find`, and what it does with what it finds.
-    pub(super) fn find_files(&mut self, arguments: &[Field], setting: &Setting) {
+    pub(in crate::policy::protect) fn find_files(&mut self, arguments: &[Field], setting: &Setting) {
         let words: Vec<String> = arguments.iter().map(|field| field.literal().unwrap_or_default()).collect();
         let is_test = |word: &String| word.starts_with(['-', '(', '!']);
         let starts: Vec<&Field> = arguments
@@ -70,7 +70,7 @@ impl Walk<'_> {
     }
 
     /// `fd [PATTERN [FOLDER…]] -x COMMAND`: the pattern is a part of a name; what is hidden is left out unless it is asked for.
-    pub(super) fn fd(&mut self, arguments: &[Field], setting: &Setting) {
+    pub(in crate::policy::protect) fn fd(&mut self, arguments: &[Field], setting: &Setting) {
         let words: Vec<String> = arguments.iter().map(|field| field.literal().unwrap_or_default()).collect();
         let action =
             words.iter().position(|word| matches!(word.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"));
@@ -112,7 +112,7 @@ impl Walk<'_> {
     }
 
     /// The protected files that `find` prints.
-    pub(super) fn found_by(&self, arguments: &[Field]) -> Vec<Field> {
+    pub(in crate::policy::protect) fn found_by(&self, arguments: &[Field]) -> Vec<Field> {
         let words: Vec<String> = arguments.iter().map(|field| field.literal().unwrap_or_default()).collect();
         let begin = words.iter().take_while(|word| !word.starts_with(['-', '(', '!'])).count();
         let starts: Vec<&Field> = arguments.iter().take(begin).collect();
@@ -128,7 +128,11 @@ impl Walk<'_> {
     }
 
     /// Protected files below the start points of `find` that its names fit.
-    pub(super) fn protected_below(&self, starts: &[&Field], names: &[Field]) -> Vec<Field> {
+    pub(in crate::policy::protect) fn protected_below(
+        &self,
+        starts: &[&Field],
+        names: &[Field],
+    ) -> Vec<Field> {
         let here = Field::of(".");
         let starts = if starts.is_empty() { vec![&here] } else { starts.to_vec() };
         let mut hits = Vec::new();
@@ -158,7 +162,7 @@ impl Walk<'_> {
 
 /// Whether a name fits a pattern that stands for itself in the shell.
 fn glob(pattern: &Field, name: &str) -> bool {
-    super::guard::meet(&globs(pattern).bits, &Field::of(name).bits)
+    crate::policy::protect::guard::meet(&globs(pattern).bits, &Field::of(name).bits)
 }
 
 /// An argument with a file in the place of each `{}`.

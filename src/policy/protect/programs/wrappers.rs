@@ -1,10 +1,10 @@
 //! Programs that run what their arguments name: `[[wrapper]]` in `config/policies.toml`.
 
-use super::commands::SHELLS;
-use super::streams::Input;
-use super::walk::{Setting, Walk};
 use super::writers::behind_name;
-use super::{What, git};
+use crate::policy::protect::commands::SHELLS;
+use crate::policy::protect::streams::Input;
+use crate::policy::protect::walk::{Setting, Walk};
+use crate::policy::protect::{What, git};
 use crate::policy::rules::Entry;
 use crate::policy::shell::{Bit, Field, LONGEST, size, split};
 use crate::policy::words::typed;
@@ -14,7 +14,7 @@ const MOST_LINES: usize = 64;
 
 impl Walk<'_> {
     /// A program that runs what its arguments name.
-    pub(super) fn wrapper(
+    pub(in crate::policy::protect) fn wrapper(
         &mut self,
         wrapper: Entry<'static>,
         name: &str,
@@ -193,7 +193,7 @@ impl Walk<'_> {
     }
 
     /// A program that takes away hooks, or what runs them: `[uninstalls]`.
-    pub(super) fn uninstalls(&mut self, name: &str, arguments: &[Field]) {
+    pub(in crate::policy::protect) fn uninstalls(&mut self, name: &str, arguments: &[Field]) {
         let Some(off) = self.rules.section("uninstalls").filter(|off| off.knows(name)) else { return };
         let words: Vec<String> = arguments.iter().filter_map(Field::literal).collect();
         let there = |wanted: &str| {
@@ -228,7 +228,7 @@ fn fed(list: &[Field], token: Option<&str>, setting: &Setting) -> Vec<Vec<Field>
 }
 
 /// A field with another in each place of a token.
-pub(super) fn replaced(field: &Field, token: &str, with: &Field) -> Field {
+pub(in crate::policy::protect) fn replaced(field: &Field, token: &str, with: &Field) -> Field {
     let token: Vec<Bit> = token.chars().map(Bit::Char).collect();
     let mut whole = Field { bits: Vec::new(), unknown: field.unknown.clone() };
     let mut rest = field.bits.as_slice();

@@ -2,10 +2,10 @@
 //!
 //! `>` is a redirect only in `print` and `printf` and outside of parentheses; elsewhere it compares.
 
-use super::code::Code;
-use super::git;
-use super::tongue::{Token, Tongue};
-use super::walk::{Setting, Walk};
+use crate::policy::code::Code;
+use crate::policy::code::tongue::{Token, Tongue};
+use crate::policy::protect::git;
+use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::shell::Field;
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ struct Sorted {
 }
 
 impl Walk<'_> {
-    pub(super) fn awk(&mut self, arguments: &[Field], setting: &Setting) {
+    pub(in crate::policy::protect) fn awk(&mut self, arguments: &[Field], setting: &Setting) {
         let mut sorted = sort(arguments, setting);
         for file in &sorted.files {
             sorted.programs.extend(self.scripts_of(file).iter().map(Field::shown));

@@ -1,7 +1,7 @@
 //! Names in Python and JavaScript that only read, and names that change something.
 
 /// Functions that read, or that have nothing to do with files.
-pub(super) const READS: &str = "require readFileSync readFile existsSync statSync lstatSync readdirSync readdir parse stringify log \
+pub(in crate::policy) const READS: &str = "require readFileSync readFile existsSync statSync lstatSync readdirSync readdir parse stringify log \
     error warn info debug keys values entries fromEntries map filter find findIndex findLast some every \
     forEach reduce reduceRight slice join split trim trimEnd trimStart includes indexOf lastIndexOf \
     startsWith endsWith toString String Number Boolean Array Object BigInt Date RegExp Error Map Set \
@@ -33,7 +33,7 @@ pub(super) const READS: &str = "require readFileSync readFile existsSync statSyn
     distribution version discard popitem clear flush writer writerow writerows DictWriter writeheader";
 
 /// Words before a parenthesis that is no call.
-pub(super) const GROUPS: &str = "if for while in and or not return of is with assert await async switch typeof elif lambda function \
+pub(in crate::policy) const GROUPS: &str = "if for while in and or not return of is with assert await async switch typeof elif lambda function \
     except raise yield else case void throw do delete from import catch constructor";
 
 /// Parts of names of functions that change something, or that run text.
@@ -53,25 +53,25 @@ const HARMLESS: &str = "append remove __name__ __main__ __file__ __doc__ __versi
     writerow writerows writeheader DictWriter literal_eval appendChild system_prompt retrieval evaluate";
 
 /// What is read with `os` of Python.
-pub(super) const OS_READS: &str = "path listdir getcwd environ walk stat scandir getenv sep linesep access R_OK X_OK F_OK getpid \
+pub(in crate::policy) const OS_READS: &str = "path listdir getcwd environ walk stat scandir getenv sep linesep access R_OK X_OK F_OK getpid \
     cpu_count lstat readlink name PathLike fspath get_terminal_size getlogin getuid";
 
 /// What is read with `fs` of Node.
-pub(super) const FS_READS: &str = "promises readFileSync readFile existsSync exists statSync stat lstatSync lstat readdirSync readdir \
+pub(in crate::policy) const FS_READS: &str = "promises readFileSync readFile existsSync exists statSync stat lstatSync lstat readdirSync readdir \
     realpathSync realpath readlinkSync readlink accessSync access constants createReadStream";
 
 /// Modules of Node that do not change files.
-pub(super) const MODULES: &str = "path os util url assert readline events crypto querystring string_decoder buffer perf_hooks \
+pub(in crate::policy) const MODULES: &str = "path os util url assert readline events crypto querystring string_decoder buffer perf_hooks \
     assert/strict yaml js-yaml semver glob fast-glob typescript lodash chalk ajv zod toml json5 \
     jsonc-parser";
 
 /// Whether a list has a word.
-pub(super) fn has(words: &str, word: &str) -> bool {
+pub(in crate::policy) fn has(words: &str, word: &str) -> bool {
     words.split(' ').any(|known| known == word)
 }
 
 /// Whether a name may change something, wherever it stands; `method`: it is called on a value.
-pub(super) fn changes(word: &str, method: bool) -> bool {
+pub(in crate::policy) fn changes(word: &str, method: bool) -> bool {
     if has(HARMLESS, word) && (method || word.starts_with("__")) {
         return false;
     }

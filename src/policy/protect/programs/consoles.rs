@@ -1,9 +1,9 @@
 //! Programs with commands of their own, one of which starts a process: editors, debuggers, clients of databases, make.
 
-use super::code::Code;
-use super::git;
-use super::tongue::Tongue;
-use super::walk::{Setting, Walk};
+use crate::policy::code::Code;
+use crate::policy::code::tongue::Tongue;
+use crate::policy::protect::git;
+use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::shell::Field;
 
 /// The programs.
@@ -54,7 +54,7 @@ const CONSOLES: &[&str] = &[
 
 impl Walk<'_> {
     /// What the commands that a program is given start and write.
-    pub(super) fn console(&mut self, name: &str, arguments: &[Field], setting: &Setting) {
+    pub(in crate::policy::protect) fn console(&mut self, name: &str, arguments: &[Field], setting: &Setting) {
         if !CONSOLES.contains(&name) {
             return;
         }

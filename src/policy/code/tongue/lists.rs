@@ -5,21 +5,21 @@ use crate::policy::shell::Field;
 
 /// Elements of a list, as far as they are known.
 #[derive(Debug)]
-pub(in super::super) struct List {
-    pub(in super::super) fields: Vec<Field>,
+pub(in crate::policy) struct List {
+    pub(in crate::policy) fields: Vec<Field>,
     /// Whether it is all that a call is given there: nothing can be added to it before.
-    pub(in super::super) direct: bool,
+    pub(in crate::policy) direct: bool,
     /// The text right before `.join(`, or right after: what it is joined by.
-    pub(in super::super) between: Option<Field>,
+    pub(in crate::policy) between: Option<Field>,
     /// How many of them stand before the first bracket is closed.
-    pub(in super::super) inner: usize,
+    pub(in crate::policy) inner: usize,
 }
 
 /// Tokens of an element that is not known.
 const LONGEST: usize = 64;
 
 /// The lists of at least one text; each text is in one of them.
-pub(in super::super) fn lists(tokens: &[Token], tongue: Tongue) -> Vec<List> {
+pub(in crate::policy) fn lists(tokens: &[Token], tongue: Tongue) -> Vec<List> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(token) = tokens.get(at) {

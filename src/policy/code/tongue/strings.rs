@@ -7,7 +7,7 @@ use crate::policy::shell::{Bit, Field};
 
 impl Lexer {
     /// A literal that begins with `quote` here, after the letters `prefix`.
-    pub(super) fn quote(&mut self, quote: char, prefix: &str) -> bool {
+    pub(in crate::policy) fn quote(&mut self, quote: char, prefix: &str) -> bool {
         let plain = match self.tongue {
             Tongue::Lisp | Tongue::Apple | Tongue::Awk => quote == '"',
             Tongue::Python | Tongue::Lua | Tongue::R => quote != '`',
@@ -81,7 +81,7 @@ impl Lexer {
     }
 
     /// `q(…)`, `qw(…)`, `m{…}`, `s/…/…/e` of Perl, after their name.
-    pub(super) fn quoting(&mut self, name: &str) -> bool {
+    pub(in crate::policy) fn quoting(&mut self, name: &str) -> bool {
         if !matches!(name, "q" | "qq" | "qw" | "qx" | "qr" | "m" | "s" | "y" | "tr") {
             return false;
         }
@@ -137,7 +137,7 @@ impl Lexer {
     }
 
     /// `%w[…]`, `%q(…)`, `%x{…}`, `%(…)` of Ruby.
-    pub(super) fn percent(&mut self) -> bool {
+    pub(in crate::policy) fn percent(&mut self) -> bool {
         let letter = self.peek(1).filter(|c| "wWiIqQxrs".contains(*c));
         let open = if letter.is_some() { self.peek(2) } else { self.peek(1) };
         let Some(open) = open.filter(|c| !c.is_alphanumeric() && !c.is_whitespace() && *c != '=') else {
@@ -239,7 +239,7 @@ impl Lexer {
     }
 
     /// A text with variables and code in it.
-    pub(super) fn interpolated(&mut self, text: &str) -> Field {
+    pub(in crate::policy) fn interpolated(&mut self, text: &str) -> Field {
         let mut field = Field::default();
         let mut rest = text;
         let sigils: &[char] = match self.tongue {

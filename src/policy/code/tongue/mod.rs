@@ -11,9 +11,9 @@ mod lexer;
 mod lists;
 mod strings;
 
-pub(super) use decode::{decoded, filled, numbers, replaced};
-pub(super) use joined::{join, named};
-pub(super) use lists::{List, lists};
+pub(in crate::policy) use decode::{decoded, filled, numbers, replaced};
+pub(in crate::policy) use joined::{join, named};
+pub(in crate::policy) use lists::{List, lists};
 
 use crate::policy::shell::Field;
 
@@ -22,7 +22,7 @@ const DEEPEST: usize = 5;
 
 /// A language, as far as its literals go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tongue {
+pub(in crate::policy) enum Tongue {
     Python,
     Script,
     Perl,
@@ -39,7 +39,7 @@ pub(super) enum Tongue {
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
+pub(in crate::policy) enum Token {
     /// A text, without its quotes and escapes; what is put into it when it runs is not known.
     Text(Field),
     /// A text that the language runs as a command: `…`, `qx(…)`.
@@ -56,17 +56,17 @@ pub(super) enum Token {
 
 /// A text in pieces.
 #[derive(Debug, Default)]
-pub(super) struct Tokens {
-    pub(super) list: Vec<Token>,
+pub(in crate::policy) struct Tokens {
+    pub(in crate::policy) list: Vec<Token>,
     /// Code that stands within literals: `${…}`, `#{…}`, `s/…/…/e`.
-    pub(super) inner: Vec<String>,
+    pub(in crate::policy) inner: Vec<String>,
     /// Whether a quote had no end, so that what is text and what is code may be mixed up.
-    pub(super) doubt: bool,
+    pub(in crate::policy) doubt: bool,
 }
 
 impl Tongue {
     /// The language of a program; `None` where the text may be in any.
-    pub(super) fn of(program: &str) -> Option<Self> {
+    pub(in crate::policy) fn of(program: &str) -> Option<Self> {
         let known = [
             ("python", Self::Python),
             ("pypy", Self::Python),
@@ -94,19 +94,19 @@ impl Tongue {
     }
 
     /// Reads a text; `depth`: texts that it is within.
-    pub(super) fn read(self, text: &str, depth: usize) -> Tokens {
+    pub(in crate::policy) fn read(self, text: &str, depth: usize) -> Tokens {
         lexer::read(self, text, depth)
     }
 
     /// Whether names are called without parentheses.
-    pub(super) fn is_wordy(self) -> bool {
+    pub(in crate::policy) fn is_wordy(self) -> bool {
         !matches!(self, Self::Python | Self::Script)
     }
 }
 
 impl Token {
     /// The text that this is.
-    pub(super) fn text(&self) -> Option<&Field> {
+    pub(in crate::policy) fn text(&self) -> Option<&Field> {
         match self {
             Self::Text(field) => Some(field),
             _ => None,
@@ -114,7 +114,7 @@ impl Token {
     }
 
     /// The name that this is.
-    pub(super) fn word(&self) -> Option<&str> {
+    pub(in crate::policy) fn word(&self) -> Option<&str> {
         match self {
             Self::Word(word) => Some(word),
             _ => None,
@@ -122,7 +122,7 @@ impl Token {
     }
 
     /// Whether this is that sign.
-    pub(super) fn is(&self, sign: char) -> bool {
+    pub(in crate::policy) fn is(&self, sign: char) -> bool {
         *self == Self::Sign(sign)
     }
 }

@@ -10,15 +10,15 @@ use std::collections::{HashMap, HashSet};
 
 /// What a text does to files.
 #[derive(Debug, Default)]
-pub(super) struct Effects {
+pub(in crate::policy) struct Effects {
     /// It may change files that are not known.
-    pub(super) unknown: bool,
+    pub(in crate::policy) unknown: bool,
     /// Files that it writes.
-    pub(super) targets: Vec<Field>,
+    pub(in crate::policy) targets: Vec<Field>,
 }
 
 /// What the parts of a text in Python or JavaScript do.
-pub(super) fn effects(parts: &[&[Token]], tongue: Tongue) -> Effects {
+pub(in crate::policy) fn effects(parts: &[&[Token]], tongue: Tongue) -> Effects {
     let own: HashSet<&str> = parts.iter().flat_map(|tokens| own(tokens)).collect();
     let mut effects = Effects::default();
     for tokens in parts {
