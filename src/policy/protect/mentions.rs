@@ -3,10 +3,12 @@
 //! `rm "$F"` may remove anything. It is suspicious where the same text has a word that is a protected file's name, and
 //! `git commit $F` where it has one that is an option which skips hooks.
 
-use super::git;
 use super::guard::Guard;
+use super::walk::Walk;
+use super::{What, git};
 use crate::policy::rules::Entry;
 use crate::policy::shell::{Bit, Cell, Field, Fill, Join, Redirect, Script, Step, Word};
+use std::path::{Path, PathBuf};
 
 /// Commands that use `-n` for something else.
 const OTHER_N: &[&str] = &[
@@ -189,5 +191,62 @@ impl Mentions {
                 Fill::Parameter(_) => {}
             }
         }
+    }
+}
+
+/// What the first texts mention, seen from folders.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    folders: Vec<Option<PathBuf>>,
+    texts: usize,
+    mentions: Mentions,
+}
+
+impl Walk<'_> {
+    /// What the texts mention, wherever that goes. It takes a look at every word, once in each folder.
+    pub(super) fn mentions(&mut self) -> Mentions {
+        let known = self.known.take().filter(|known| known.folders == self.cwd);
+        let mut known = known.unwrap_or_else(|| Known { folders: self.cwd.clone(), ..Known::default() });
+        let new = self.texts.get(known.texts..).unwrap_or_default().to_vec();
+        self.spend(new.iter().map(|text| 16 * text.len()).sum());
+        for text in &new {
+            known.mentions.gather(&Script::parse(text), &|word| self.named(word));
+        }
+        known.texts = self.texts.len();
+        let mentions = known.mentions.clone();
+        self.known = Some(known);
+        mentions
+    }
+
+    /// Blocks something that is not known at all if the text mentions what it must not be.
+    pub(super) fn mentioned(&mut self, field: &Field, how: &str) {
+        let mentions = self.mentions();
+        if let Some((path, entry)) = mentions.path {
+            self.find(What::File(entry), how, path, field.unknown.clone());
+        } else if let Some(option) = mentions.long {
+            self.find(What::Hooks, &option, "git".to_owned(), field.unknown.clone());
+        }
+    }
+
+    /// Blocks what runs something unknown if any word of the texts speaks of what it must not be.
+    pub(super) fn suspected(&mut self, unknown: &str) {
+        let new = self.texts.get(self.suspects..).unwrap_or_default().to_vec();
+        self.suspects = self.texts.len();
+        self.spend(new.iter().map(|text| 16 * text.len()).sum());
+        for text in new {
+            let mentions = Mentions::spoken(&text, self.guard);
+            let unknown = Some(unknown.to_owned());
+            if let Some((path, entry)) = mentions.path {
+                self.find(What::File(entry), "running", path, unknown);
+            } else if let Some(option) = mentions.long.or(mentions.short) {
+                self.find(What::Hooks, &option, "git".to_owned(), unknown);
+            }
+        }
+    }
+
+    /// Whether the texts name a file more than once: where it is made, and where it is used.
+    pub(super) fn made_here(&self, file: &Path) -> bool {
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        !name.is_empty() && self.texts.first().is_some_and(|text| text.matches(&name).count() > 1)
     }
 }

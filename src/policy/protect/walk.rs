@@ -5,7 +5,7 @@
 
 use super::files::Files;
 use super::guard::Guard;
-use super::mentions::Mentions;
+use super::mentions::Known;
 use super::place::Place;
 use super::streams::{Input, Stream};
 use super::{Finding, What, printed};
@@ -14,7 +14,7 @@ use crate::policy::shell::{
     Bit, Command, Field, Group, Join, Script, Step, Value, Values, Word, expand, size,
 };
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Texts within texts (`bash -c "bash -c …"`).
 pub(super) const DEEPEST: usize = 10;
@@ -50,9 +50,9 @@ pub(super) struct Walk<'a> {
     pub(super) made: Vec<PathBuf>,
     /// The texts so far, for what they mention; how many of them were searched for suspicious words in vain; and what
     /// was found in them.
-    texts: Vec<String>,
-    suspects: usize,
-    mentioned: Option<Known>,
+    pub(super) texts: Vec<String>,
+    pub(super) suspects: usize,
+    pub(super) known: Option<Known>,
     /// What the command before printed, if that is known.
     pub(super) printed: Option<Field>,
     /// What the compound commands that are open read, and what they have printed so far.
@@ -75,14 +75,6 @@ pub(super) struct Walk<'a> {
     pub(super) functions: Vec<(String, Script)>,
     /// How often functions were run.
     pub(super) calls: usize,
-}
-
-/// What the first texts mention, seen from folders.
-#[derive(Debug, Default)]
-struct Known {
-    folders: Vec<Option<PathBuf>>,
-    texts: usize,
-    mentions: Mentions,
 }
 
 /// How one command runs.
@@ -114,7 +106,7 @@ impl<'a> Walk<'a> {
             made: Vec::new(),
             texts: Vec::new(),
             suspects: 0,
-            mentioned: None,
+            known: None,
             printed: None,
             streams: Vec::new(),
             opened: None,
@@ -228,53 +220,6 @@ impl<'a> Walk<'a> {
         if printed::is_edited(field) {
             self.find(What::Veiled, "running", field.shown(), None);
         }
-    }
-
-    /// What the texts mention, wherever that goes. It takes a look at every word, once in each folder.
-    pub(super) fn mentions(&mut self) -> Mentions {
-        let known = self.mentioned.take().filter(|known| known.folders == self.cwd);
-        let mut known = known.unwrap_or_else(|| Known { folders: self.cwd.clone(), ..Known::default() });
-        let new = self.texts.get(known.texts..).unwrap_or_default().to_vec();
-        self.spend(new.iter().map(|text| 16 * text.len()).sum());
-        for text in &new {
-            known.mentions.gather(&Script::parse(text), &|word| self.named(word));
-        }
-        known.texts = self.texts.len();
-        let mentions = known.mentions.clone();
-        self.mentioned = Some(known);
-        mentions
-    }
-
-    /// Blocks something that is not known at all if the text mentions what it must not be.
-    pub(super) fn mentioned(&mut self, field: &Field, how: &str) {
-        let mentions = self.mentions();
-        if let Some((path, entry)) = mentions.path {
-            self.find(What::File(entry), how, path, field.unknown.clone());
-        } else if let Some(option) = mentions.long {
-            self.find(What::Hooks, &option, "git".to_owned(), field.unknown.clone());
-        }
-    }
-
-    /// Blocks what runs something unknown if any word of the texts speaks of what it must not be.
-    pub(super) fn suspected(&mut self, unknown: &str) {
-        let new = self.texts.get(self.suspects..).unwrap_or_default().to_vec();
-        self.suspects = self.texts.len();
-        self.spend(new.iter().map(|text| 16 * text.len()).sum());
-        for text in new {
-            let mentions = Mentions::spoken(&text, self.guard);
-            let unknown = Some(unknown.to_owned());
-            if let Some((path, entry)) = mentions.path {
-                self.find(What::File(entry), "running", path, unknown);
-            } else if let Some(option) = mentions.long.or(mentions.short) {
-                self.find(What::Hooks, &option, "git".to_owned(), unknown);
-            }
-        }
-    }
-
-    /// Whether the texts name a file more than once: where it is made, and where it is used.
-    pub(super) fn made_here(&self, file: &Path) -> bool {
-        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        !name.is_empty() && self.texts.first().is_some_and(|text| text.matches(&name).count() > 1)
     }
 
     pub(super) fn script(&mut self, script: &Script) {
