@@ -3,6 +3,18 @@
 //! A call is blocked when it writes, removes or replaces a protected file (configs of linters, profiles, hooks, the state
 //! and the evidence of sessions), or when it makes git skip its hooks. What a command does decides, not what it looks like.
 //!
+//! ```text
+//! payload --names--> paths, patches ---------------------------------------> guard: is it protected?
+//!    |                                                                          ^
+//!    +--runs--> shell text --shell--> walk --commands--> git, programs --write--+
+//!                                      ^  |                  |
+//!                    texts, scripts ---+  +--------------- code in other languages
+//! ```
+//!
+//! `walk` follows a shell text: variables and functions (`variables`, `commands`), folders, what flows between commands
+//! (`streams`, `printed`, `listings`), files that it writes and runs (`files`). What is not known is judged by what the text
+//! speaks of (`mentions`).
+//!
 //! 1. A payload that was cut off is blocked: what it would do is in the part that is missing.
 //! 2. A payload that is no JSON is allowed: no host runs it.
 //! 3. What cannot be decided is blocked only if the call itself speaks of a protected thing, and the reason says what it was.
