@@ -269,6 +269,11 @@ impl Walk<'_> {
                     values.iter().for_each(|value| self.may_be(&name, value.clone()));
                 }
             }
+            "hash" if arguments.first().is_some_and(|field| git::starts(field, "-p")) => {
+                if let [_, path, name] = arguments {
+                    self.names.extend(name.literal().map(|name| (name.to_lowercase(), path.clone())));
+                }
+            }
             "printf" if arguments.first().is_some_and(|field| git::starts(field, "-v")) => {
                 let joined =
                     arguments.first().map(|field| field.after(2)).filter(|name| !name.bits.is_empty());
@@ -310,7 +315,9 @@ impl Walk<'_> {
                 Some("-") => {
                     operands.extend(rest.by_ref());
                 }
-                Some("-rcfile" | "-init-file") => drop(rest.next()),
+                Some("-rcfile" | "-init-file") => {
+                    rest.next().into_iter().for_each(|file| self.run_file(file, How::Program("sh"), &[]));
+                }
                 Some(long) if long.starts_with('-') => {}
                 Some(short) if !short.is_empty() => {
                     text |= short.contains('c');

@@ -18,7 +18,7 @@
 //! 1. A payload that was cut off is blocked: what it would do is in the part that is missing.
 //! 2. A payload that is no JSON is allowed: no host runs it.
 //! 3. What cannot be decided is blocked only if the call itself speaks of a protected thing, and the reason says what it was.
-//! 4. What a program does by itself (a script, `make`, a formatter, a checkout of another commit) is not looked into.
+//! 4. What a program does by itself (a script that git tracks, a formatter, a checkout of another commit) is not looked into.
 
 mod commands;
 mod files;

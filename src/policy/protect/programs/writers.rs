@@ -88,12 +88,14 @@ impl Walk<'_> {
             self.write(&crate::policy::protect::git_call::globs(field), how);
         }
         sorted.folders.iter().for_each(|folder| self.write(&within(folder, field), how));
-        let text = field.literal().unwrap_or_default();
         if program.flag("peels")
-            && let Some((at, _)) = text.char_indices().rev().find(|(_, c)| *c == '.')
+            && let Some(at) = field.bits.iter().rposition(|bit| *bit == Bit::Char('.'))
         {
-            self.write(&Field::of(text.get(..at).unwrap_or_default()), how);
+            let mut peeled = field.clone();
+            peeled.bits.truncate(at);
+            self.write(&peeled, how);
         }
+        let text = field.literal().unwrap_or_default();
         if program.flag("prefixed")
             && let Some((kind, rest)) = text.split_once(':')
         {
