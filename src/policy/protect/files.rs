@@ -127,12 +127,20 @@ impl Walk<'_> {
         }
     }
 
-    /// What a file may hold, if that is known; also from disk.
+    /// What a file may hold, if that is known, the last first; also from disk.
     pub(super) fn text_of(&mut self, file: &Field) -> Option<Field> {
         let mut found = None;
         for key in self.keys(file) {
-            let kept = self.files.texts_of(&key).first().cloned();
-            found = kept.unwrap_or_else(|| self.place.script(Path::new(&key)).map(|text| Field::of(&text)));
+            let kept = self.files.texts_of(&key).iter().rev().cloned().collect::<Option<Vec<Field>>>()?;
+            found = if kept.is_empty() {
+                self.place.script(Path::new(&key)).map(|text| Field::of(&text))
+            } else {
+                kept.into_iter().reduce(|mut all, text| {
+                    all.bits.push(Bit::Char('\n'));
+                    all.push(&text);
+                    all
+                })
+            };
             self.spend(found.as_ref().map_or(0, |text| text.bits.len()));
         }
         found
