@@ -45,6 +45,14 @@ impl Field {
         chars.collect()
     }
 
+    /// The field that [`Field::shown`] shows, or a part of it: what is not known is not known here, too.
+    #[must_use]
+    pub fn again(shown: &str) -> Self {
+        let bit = |c| if c == '…' { Bit::Any } else { Bit::Char(c) };
+        let unknown = shown.contains('…').then(|| shown.to_owned());
+        Self { bits: shown.chars().map(bit).collect(), unknown }
+    }
+
     /// Whether nothing is known of it.
     #[must_use]
     pub fn is_any(&self) -> bool {

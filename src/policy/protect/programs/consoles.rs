@@ -144,7 +144,7 @@ impl Walk<'_> {
                 }
                 let rest = line.get(at + 1..).unwrap_or_default();
                 if rest.contains(' ') {
-                    self.field_text(&Field::of(rest.trim_start_matches('!')));
+                    self.field_text(&Field::again(rest.trim_start_matches('!')));
                 }
             }
         }
@@ -159,7 +159,7 @@ impl Walk<'_> {
             if words.contains(&word) {
                 self.spend(16 * line.len());
                 if self.found.is_none() {
-                    self.field_text(&Field::of(line.get(end..).unwrap_or_default().trim()));
+                    self.field_text(&Field::again(line.get(end..).unwrap_or_default().trim()));
                 }
             }
             from = end + line.get(end..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
@@ -175,7 +175,7 @@ impl Walk<'_> {
         let line = line.trim();
         self.run_text(Tongue::Other, line);
         if let Some(rest) = line.strip_prefix('!').or_else(|| line.strip_prefix('|')) {
-            return self.field_text(&Field::of(rest));
+            return self.field_text(&Field::again(rest));
         }
         let Some((command, rest)) = line.split_once(char::is_whitespace) else { return };
         match command {
@@ -184,9 +184,9 @@ impl Walk<'_> {
             }
             "guile" | "gu" => self.run_text(Tongue::Lisp, rest),
             "platform" | "plat" => self.after_word(line, &["shell", "she"]),
-            "pipe" => rest.split('|').for_each(|text| self.field_text(&Field::of(text))),
+            "pipe" => rest.split('|').for_each(|text| self.field_text(&Field::again(text))),
             "make" | "target" | "run" | "r" => self.after_word(line, &[command, "exec"]),
-            _ if command.len() > 2 && "shell".starts_with(command) => self.field_text(&Field::of(rest)),
+            _ if command.len() > 2 && "shell".starts_with(command) => self.field_text(&Field::again(rest)),
             _ if line.contains("shell ") => self.after_word(line, &["shell"]),
             _ => {}
         }
@@ -199,9 +199,9 @@ impl Walk<'_> {
             text.strip_prefix('.').and_then(|text| text.split_once(char::is_whitespace))
         {
             if "shell".starts_with(command) || "system".starts_with(command) {
-                self.field_text(&Field::of(rest));
+                self.field_text(&Field::again(rest));
             } else if let Some((_, piped)) = rest.split_once('|') {
-                self.field_text(&Field::of(piped.trim_matches(['"', '\'', ' '])));
+                self.field_text(&Field::again(piped.trim_matches(['"', '\'', ' '])));
             }
         }
         let lower = text.to_lowercase();
@@ -229,11 +229,11 @@ impl Walk<'_> {
     fn database(&mut self, line: &str) {
         for (at, _) in line.match_indices("\\!") {
             self.spend(line.len());
-            self.field_text(&Field::of(line.get(at + 2..).unwrap_or_default()));
+            self.field_text(&Field::again(line.get(at + 2..).unwrap_or_default()));
         }
         let lower = line.to_lowercase();
         if let Some((_, piped)) = line.split_once('|').filter(|_| line.contains('\\')) {
-            self.field_text(&Field::of(piped.trim_matches(['"', '\'', ' '])));
+            self.field_text(&Field::again(piped.trim_matches(['"', '\'', ' '])));
         }
         if lower.contains("program") {
             self.started(&Code::read(Tongue::Other, line), &[], true);

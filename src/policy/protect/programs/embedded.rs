@@ -45,7 +45,7 @@ impl Walk<'_> {
                 continue;
             }
             if text.contains(char::is_whitespace) {
-                self.field_text(&Field::of(text));
+                self.field_text(&Field::again(text));
             } else if let Some(list) = arguments.get(at..) {
                 self.apart(|walk| walk.command(list, &setting));
             }

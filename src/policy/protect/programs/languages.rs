@@ -121,7 +121,7 @@ impl Walk<'_> {
             if let Some(path) = text.trim_start().strip_prefix('>') {
                 self.write(&Field::of(path.trim_start_matches('>').trim()), "text for perl on");
             } else if text.trim().starts_with('|') || text.trim().ends_with('|') {
-                self.field_text(&Field::of(text.trim().trim_matches('|')));
+                self.field_text(&Field::again(text.trim().trim_matches('|')));
             }
         }
     }
@@ -188,6 +188,10 @@ impl Walk<'_> {
         if self.found.is_some() {
             return;
         }
+        // Of which a part is not known.
+        if path.contains('…') {
+            return self.write(&Field::again(path), how);
+        }
         let fields: Vec<Field> =
             Field::of(path).parts('/').into_iter().filter(|part| !part.bits.is_empty()).collect();
         for base in self.cwd.clone().into_iter().flatten() {
@@ -208,7 +212,7 @@ impl Walk<'_> {
             // Names that the text itself may spread.
             let plain = path.chars().filter(|c| c.is_alphanumeric() || *c == '.').count();
             if path.contains(['*', '?']) && plain > 2 && !path.starts_with("**") {
-                self.write(&crate::policy::protect::git_call::globs(&Field::of(&path)), how);
+                self.write(&crate::policy::protect::git_call::globs(&Field::again(&path)), how);
             }
         }
     }

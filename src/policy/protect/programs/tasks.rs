@@ -49,7 +49,7 @@ impl Walk<'_> {
                 self.spend(part.len());
                 let part = part.trim_start_matches(|c: char| c.is_whitespace() || "@-+!".contains(c));
                 if part.contains(' ') {
-                    self.field_text(&Field::of(part));
+                    self.field_text(&Field::again(part));
                 }
             }
         }

@@ -186,7 +186,7 @@ impl Walk<'_> {
             if blank || known {
                 let keys = words.get(at + 1..).unwrap_or_default().iter().map(String::as_str);
                 let line = typed(std::iter::once(text.shown().as_str()).chain(keys));
-                self.field_text(&Field::of(&line));
+                self.field_text(&Field::again(&line));
             }
         }
         self.told(name, setting);

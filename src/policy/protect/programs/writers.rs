@@ -100,9 +100,9 @@ impl Walk<'_> {
             && let Some((kind, rest)) = text.split_once(':')
         {
             if ["exec", "system", "shell"].contains(&kind.to_ascii_lowercase().as_str()) {
-                self.field_text(&Field::of(rest));
+                self.field_text(&Field::again(rest));
             }
-            self.write(&Field::of(rest.split(',').next().unwrap_or(rest)), how);
+            self.write(&Field::again(rest.split(',').next().unwrap_or(rest)), how);
         }
     }
 
@@ -128,7 +128,7 @@ impl Walk<'_> {
                     .and_then(|at| line.get(at + 9..)?.split('\'').next());
                 let escaped = escapes.iter().find_map(|escape| line.strip_prefix(escape));
                 let commands = escaped.into_iter().chain(piped).chain(program);
-                commands.for_each(|command| self.field_text(&Field::of(command)));
+                commands.for_each(|command| self.field_text(&Field::again(command)));
             }
         }
     }
