@@ -208,7 +208,7 @@ impl Walk<'_> {
                 let target = arguments.iter().find(|field| !git::starts(field, "-") || field.bits.len() == 1);
                 self.change_folder(target, setting);
             }
-            "popd" => self.change_folder(Some(&Field::any("popd")), setting),
+            "popd" => self.change_folder(Some(&Field::of("-")), setting),
             "eval" => {
                 let mut all = Field::default();
                 for (at, field) in arguments.iter().enumerate() {
@@ -240,13 +240,35 @@ impl Walk<'_> {
                 }
             }
             "export" | "declare" | "typeset" | "local" | "readonly" => {
+                let function = arguments.iter().any(|field| field.literal().as_deref() == Some("-f"));
+                for argument in arguments {
+                    // What an expansion made an assignment.
+                    if let (name, Some(value)) = git::setting(argument)
+                        && argument.bits.contains(&Bit::Char('='))
+                        && let Some(name) = name.literal()
+                    {
+                        self.heeded(&name, &value);
+                        self.assign(&name, &[Some(vec![value.clone()])], false);
+                        self.export(&name, Some(vec![value]));
+                    }
+                }
                 for name in arguments.iter().filter_map(Field::literal).filter(|name| !name.starts_with('-'))
                 {
+                    if function {
+                        self.export(&format!("BASH_FUNC_{name}"), None);
+                    }
                     let values = crate::policy::shell::Values::parameter(self, &name);
                     values.into_iter().for_each(|value| self.export(&name, value));
                 }
             }
             "set" => {
+                let option = |field: &Field| {
+                    field.literal().is_some_and(|word| {
+                        word == "allexport"
+                            || word.starts_with('-') && !word.starts_with("--") && word.contains('a')
+                    })
+                };
+                self.exporting |= arguments.iter().any(option);
                 let operands = arguments.iter().skip_while(|field| git::starts(field, "-"));
                 let operands: Vec<Field> = operands.cloned().collect();
                 if !operands.is_empty() {

@@ -1,6 +1,7 @@
 //! Files whose text is known: what the call writes itself, pipes, and scripts on disk that the checkout's index does not
 //! have. What a shell or another program runs from them is judged as if it stood in the command.
 
+use super::printed::edited_text;
 use super::programs::languages::{LANGUAGES, is_version};
 use super::streams::{Input, Stream};
 use super::walk::{MOST_CALLS, MOST_VALUES, Walk};
@@ -125,6 +126,56 @@ impl Walk<'_> {
                 self.files.copies.insert(to, from);
             }
         }
+    }
+
+    /// A program changes a file whose text is kept: then it is not known.
+    pub(super) fn edited(&mut self, file: &Field, how: &str) {
+        let kept = ["a redirect to", "tee on", "sponge on", "cp on", "mv on", "ln on", "install on"];
+        if self.files.texts.is_empty()
+            || kept.contains(&how)
+            || how.starts_with("ch")
+            || how.starts_with("touch")
+        {
+            return;
+        }
+        for key in self.keys(file) {
+            if self.files.texts.contains_key(&key) {
+                self.files.add(&key, Some(edited_text()));
+            }
+        }
+    }
+
+    /// The files of a language that the text writes and that `words` names: modules.
+    pub(super) fn modules(&self, language: &str, words: &str) -> Vec<Field> {
+        let endings: &[&str] = match language {
+            "python" | "pypy" => &["py"],
+            "node" | "nodejs" | "bun" | "deno" => &["js", "mjs", "cjs", "ts"],
+            "perl" => &["pm", "pl"],
+            "ruby" | "jruby" => &["rb"],
+            "php" => &["php"],
+            "lua" | "luajit" => &["lua"],
+            _ => &[],
+        };
+        let named = |key: &str| {
+            let (folder, name) = key.rsplit_once('/').unwrap_or(("", key));
+            let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+            let stem = if matches!(stem, "__init__" | "index" | "__main__") {
+                folder.rsplit('/').next().unwrap_or_default()
+            } else {
+                stem
+            };
+            endings.contains(&ending) && (words.contains(stem) || stem == "sitecustomize")
+        };
+        let files = self.files.texts.iter().filter(|(key, _)| named(key));
+        files.flat_map(|(_, texts)| texts).flatten().cloned().collect()
+    }
+
+    /// Whether the text makes a folder, or copies one to it.
+    pub(super) fn makes(&mut self, folder: &Field) -> bool {
+        let keys = self.keys(folder);
+        keys.iter().any(|key| {
+            self.files.copies.contains_key(key) || self.made.iter().any(|made| made == Path::new(key))
+        })
     }
 
     /// What a file may hold, if that is known, the last first; also from disk.

@@ -2,7 +2,7 @@
 
 use super::place::normal;
 use super::walk::{MOST_VALUES, Setting, Walk};
-use crate::policy::shell::Field;
+use crate::policy::shell::{Field, Values};
 use std::path::{Path, PathBuf};
 
 impl Walk<'_> {
@@ -13,16 +13,30 @@ impl Walk<'_> {
             return;
         }
         let home = self.place.home.clone().map(|home| Field::of(&home));
-        let path = target.cloned().or(home).and_then(|field| field.literal()).filter(|path| path != "-");
-        let new = self
-            .cwd
-            .iter()
-            .map(|base| path.as_ref().and_then(|path| joined(base.as_deref(), path)))
-            .collect();
+        let path = target.cloned().or(home).and_then(|field| field.literal());
+        let before = self.cwd.clone();
+        self.been.extend(before.into_iter().flatten());
+        self.been.sort();
+        self.been.dedup();
+        self.been.truncate(MOST_VALUES);
+        let new = match path.as_deref() {
+            // Back to where it was before, of which the order is not kept.
+            Some("-") => self.been.iter().cloned().map(Some).collect(),
+            Some(path) => {
+                let search = self.parameter("CDPATH").into_iter().flatten().flatten();
+                let search: Vec<String> = search.filter_map(|field| field.literal()).collect();
+                let places = search.iter().flat_map(|list| list.split(':'));
+                let places: Vec<String> = places.map(|place| format!("{place}/{path}")).collect();
+                let all = || places.iter().map(String::as_str).chain([path]);
+                self.cwd.iter().flat_map(|base| all().map(|path| joined(base.as_deref(), path))).collect()
+            }
+            None => vec![None],
+        };
         let old = std::mem::replace(&mut self.cwd, new);
-        let there =
-            self.cwd.iter().all(|folder| folder.as_ref().is_some_and(|folder| self.place.is_folder(folder)));
-        if !setting.sure && !setting.chained {
+        let there = self.cwd.iter().all(|folder| {
+            folder.as_ref().is_some_and(|folder| self.place.is_folder(folder) || self.made.contains(folder))
+        });
+        if !setting.sure && !setting.chained && !setting.leads {
             self.cwd.extend(old);
         } else if !(setting.sure && there) {
             self.left.extend(old);

@@ -87,6 +87,8 @@ pub(super) struct Call {
     pub(super) configs: Vec<(Field, Option<Field>)>,
     /// `-C`
     pub(super) folders: Vec<Field>,
+    /// `--git-dir`
+    pub(super) places: Vec<Field>,
     /// The command and its arguments.
     pub(super) rest: Vec<Field>,
 }
@@ -116,7 +118,9 @@ impl Call {
                 "--config-env" => call.configs.extend(rest.next().map(|field| (setting(field).0, None))),
                 // Without `=` it prints a path and ends; older versions read on.
                 "--exec-path" => {}
+                "--git-dir" => call.places.extend(rest.next().cloned()),
                 text if WITH_VALUE.contains(&text) => drop(rest.next()),
+                _ if starts(argument, "--git-dir=") => call.places.push(argument.after("--git-dir=".len())),
                 _ if starts(argument, "--config-env=") => {
                     call.configs.push((setting(&argument.after("--config-env=".len())).0, None));
                 }
@@ -192,6 +196,7 @@ pub(super) fn is_command(key: &str) -> bool {
             | "alternaterefscommand"
             | "gitproxy"
             | "procreceiverefs"
+            | "defaultkeycommand"
     ) || key.starts_with("pager.")
 }
 

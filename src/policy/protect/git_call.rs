@@ -2,6 +2,7 @@
 
 use super::What;
 use super::git::{self, Call, Skip};
+use super::printed::is_edited;
 use super::walk::{Setting, Walk};
 use crate::policy::shell::{Bit, Field, Value, split};
 
@@ -34,6 +35,7 @@ impl Walk<'_> {
             self.git_config(key, value.as_ref(), name, call.arguments(), setting, depth);
         }
         self.git_variables(setting, name, call, depth);
+        self.git_places(setting, name, call);
         let Some(command) = command else {
             // The command itself is not known; or it is the next word, if this one is nothing, or an option.
             if let Some(rest) = call.rest.get(1..).filter(|_| depth < 4) {
@@ -55,6 +57,9 @@ impl Walk<'_> {
             Some(Skip::Sure(option)) => {
                 self.find(What::Hooks, &option, format!("git {command} {option}"), None)
             }
+            Some(Skip::Perhaps(field)) if is_edited(&field) => {
+                self.find(What::Hooks, "an option", format!("git {command} …"), field.unknown);
+            }
             Some(Skip::Perhaps(field)) if field.is_any() => {
                 let mentions = self.mentions();
                 let short = mentions.short.filter(|_| matches!(command.as_str(), "commit" | "am"));
@@ -72,6 +77,26 @@ impl Walk<'_> {
             self.git_alias(&command, call.arguments(), setting, depth);
         }
         self.git_files(&command, call.arguments(), setting);
+    }
+
+    /// Variables and options by which git writes, or works elsewhere.
+    fn git_places(&mut self, setting: &Setting, command: &str, call: &Call) {
+        for (name, value) in &setting.variables {
+            let traces = name.starts_with("GIT_TRACE") || name == "GIT_INDEX_FILE";
+            if let Some(value) = single(value).filter(|value| traces && value.bits.len() > 1) {
+                self.write(&value, &format!("{name} of"));
+            }
+        }
+        let folders =
+            call.places.iter().cloned().chain(setting.variables.iter().filter_map(|(name, value)| {
+                matches!(name.as_str(), "GIT_DIR" | "GIT_COMMON_DIR").then(|| single(value)).flatten()
+            }));
+        for folder in folders.collect::<Vec<_>>() {
+            // Its hooks are those of a folder that the text makes.
+            if git::may_run_hooks(command) && self.makes(&folder) {
+                self.find(What::Hooks, &folder.shown(), format!("git {command} in {}", folder.shown()), None);
+            }
+        }
     }
 
     /// A command that git does not have: an alias of it, if its configs say so.
@@ -98,6 +123,11 @@ impl Walk<'_> {
                     field.push(argument);
                 }
                 self.field_text(&field);
+                // As git does it: the arguments follow as they are, and are those of the text.
+                let mut whole = Field::of(&format!("{shell} \"$@\""));
+                whole.unknown = field.unknown;
+                let list = [&[Field::of("sh"), Field::of("-c"), whole, Field::of("git")], arguments].concat();
+                self.command(&list, setting);
             }
             None => {
                 let mut words = split(text);
@@ -151,6 +181,11 @@ impl Walk<'_> {
                 if skips {
                     self.find(What::Hooks, &shown, format!("{name} for git {command}"), None);
                 }
+            }
+            let shells = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES"];
+            if shells.contains(&name.as_str()) || name.starts_with("BASH_FUNC_") {
+                // The hook itself would run with it.
+                self.find(What::Hooks, &shown, format!("{name} for git {command}"), None);
             }
             if name.starts_with("GIT_CONFIG_KEY_") {
                 let number = name.trim_start_matches("GIT_CONFIG_KEY_");
@@ -226,10 +261,10 @@ impl Walk<'_> {
             "rebase" | "filter-branch" | "difftool" | "mergetool" => {
                 for (at, field) in arguments.iter().enumerate() {
                     let word = words.get(at).map(String::as_str).unwrap_or_default();
-                    let joined = ["--exec=", "--extcmd=", "-x"]
+                    let joined = ["--exec=", "--extcmd=", "-x", "-yx"]
                         .into_iter()
                         .find(|option| git::starts(field, option) && word != *option);
-                    if matches!(word, "-x" | "--exec" | "--extcmd")
+                    if matches!(word, "-x" | "-yx" | "--exec" | "--extcmd")
                         || (word.starts_with("--") && word.ends_with("-filter"))
                     {
                         arguments.get(at + 1).into_iter().for_each(|text| self.field_text(text));
@@ -238,6 +273,15 @@ impl Walk<'_> {
                     }
                 }
             }
+            "grep" => {
+                for field in arguments {
+                    let pager =
+                        ["--open-files-in-pager=", "-O"].iter().find(|option| git::starts(field, option));
+                    pager.into_iter().for_each(|option| self.field_text(&field.after(option.len())));
+                }
+            }
+            "send-pack" => self.find(What::Hooks, "send-pack", "git send-pack".to_owned(), None),
+            "fetch" | "ls-remote" | "clone" | "push" | "pull" => self.git_remote(arguments, &words),
             "for-each-repo" => {
                 let list: Vec<Field> =
                     arguments.iter().skip_while(|field| git::starts(field, "-")).cloned().collect();
@@ -260,6 +304,21 @@ impl Walk<'_> {
         }
     }
 
+    /// Commands that the other end of a transfer runs, which may be here.
+    fn git_remote(&mut self, arguments: &[Field], words: &[String]) {
+        let options = ["--upload-pack", "--receive-pack", "--exec", "-u"];
+        for (at, (field, word)) in arguments.iter().zip(words).enumerate() {
+            if options.contains(&word.as_str()) {
+                arguments.get(at + 1).into_iter().for_each(|text| self.field_text(text));
+            } else if let Some(option) = options.iter().find(|option| word.starts_with(&format!("{option}=")))
+            {
+                self.field_text(&field.after(option.len() + 1));
+            } else if let Some(text) = word.strip_prefix("ext::") {
+                self.field_text(&Field::again(&text.replace("% ", " ")));
+            }
+        }
+    }
+
     /// `git config`
     fn git_config_command(&mut self, arguments: &[Field], words: &[String], setting: &Setting) {
         let at = words.iter().position(|word| matches!(word.as_str(), "-f" | "--file" | "--blob"));
@@ -271,6 +330,7 @@ impl Walk<'_> {
                 .map(|field| field.after("--file=".len()))
         });
         let mut skip = false;
+        let mut ended = false;
         let operands: Vec<&Field> = arguments
             .iter()
             .zip(words)
@@ -282,16 +342,28 @@ impl Walk<'_> {
                         "-f" | "--file" | "--blob" | "--type" | "--default" | "--comment" | "--value"
                     ),
                 );
-                (!passed && !git::starts(field, "-")).then_some(field)
+                let operand = !passed && (ended || !git::starts(field, "-"));
+                ended |= word == "--";
+                operand.then_some(field)
             })
             .collect();
         let first = operands.first().and_then(|field| field.literal()).unwrap_or_default();
-        let reads = words.iter().any(|word| {
+        let options = words.iter().take_while(|word| *word != "--");
+        let reads = options.clone().any(|word| {
             word.starts_with("--get")
                 || matches!(word.as_str(), "-l" | "--list" | "--name-only" | "--show-origin")
         }) || matches!(first.as_str(), "get" | "list" | "get-color" | "get-urlmatch");
         if reads {
             return;
+        }
+        if options.clone().any(|word| matches!(word.as_str(), "-e" | "--edit")) || first == "edit" {
+            let harmless = ["", "true", ":", "cat", "vi", "vim", "nvim", "nano", "less"];
+            let named = ["GIT_EDITOR", "VISUAL", "EDITOR"];
+            let set = setting.variables.iter().filter(|(name, _)| named.contains(&name.as_str()));
+            let editor = set.filter_map(|(_, value)| single(value)).map(|editor| editor.shown()).next();
+            if editor.is_some_and(|editor| !harmless.contains(&editor.as_str())) {
+                self.find(What::Hooks, "--edit", "git config --edit".to_owned(), None);
+            }
         }
         let changes = words.iter().any(|word| {
             ["--unset", "--add", "--replace", "--remove", "--rename"]
@@ -306,7 +378,10 @@ impl Walk<'_> {
         file.iter().for_each(|file| self.write(file, "git config in"));
         let Some((key, values)) = rest.split_first() else { return };
         let section = words.iter().any(|word| word.contains("-section"))
-            && key.literal().is_some_and(|key| key.to_lowercase() == "core");
+            && rest.iter().any(|key| {
+                let key = key.literal().unwrap_or_default().to_lowercase();
+                ["core", "include", "includeif", "alias"].iter().any(|section| key.starts_with(section))
+            });
         if section || git::moves_hooks(key) {
             return self.find(
                 What::Hooks,

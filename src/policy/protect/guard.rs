@@ -45,6 +45,21 @@ impl Guard {
         Self { entries: entries.collect() }
     }
 
+    /// Whether a text without case has the part of a protected file's name that says which it is.
+    pub(super) fn has_stem(&self, text: &str) -> bool {
+        let names = self.entries.iter().flat_map(|protected| {
+            let last = protected.paths.iter().filter_map(|path| path.last());
+            protected.names.iter().chain(last)
+        });
+        let stems =
+            names.map(|name| name.trim_start_matches('.').split(['.', '*']).next().unwrap_or_default());
+        stems
+            .filter(|stem| {
+                stem.len() > 4 && !matches!(*stem, "config" | "settings" | "profile" | "state" | "hooks")
+            })
+            .any(|stem| text.contains(stem))
+    }
+
     /// What protects the file at `path`, all of which is known.
     pub(super) fn find(&self, path: &Path) -> Option<Entry<'static>> {
         let parts: Vec<Field> = path.iter().map(|part| Field::of(&part.to_string_lossy())).collect();

@@ -5,6 +5,14 @@ use super::{git, git_call};
 use crate::policy::shell::{Bit, Field};
 use std::path::Path;
 
+/// What else a list may have: no protected file.
+const OTHERS: &str = "other files of a list";
+
+/// Whether a field stands for files that are not protected.
+pub(super) fn is_others(field: &Field) -> bool {
+    field.is_any() && field.unknown.as_deref() == Some(OTHERS)
+}
+
 impl Walk<'_> {
     /// What a program that lists files prints.
     pub(super) fn files_printed(&mut self, name: &str, arguments: &[Field]) -> Option<Field> {
@@ -102,7 +110,7 @@ impl Walk<'_> {
 /// A list of files; `others`: the program that may print more of them.
 fn lines(hits: Vec<Field>, others: Option<&str>) -> Field {
     let mut list = Field::default();
-    for hit in hits.into_iter().chain(others.map(|program| Field::any(&format!("what {program} lists")))) {
+    for hit in hits.into_iter().chain(others.map(|_| Field::any(OTHERS))) {
         list.push(&hit);
         list.bits.push(Bit::Char('\n'));
     }

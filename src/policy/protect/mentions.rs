@@ -246,6 +246,15 @@ impl Walk<'_> {
 
     /// Whether the texts name a file more than once: where it is made, and where it is used.
     pub(super) fn made_here(&self, file: &Path) -> bool {
+        // Without one of these every file that is made is known.
+        let makers = [
+            "python", "node", "perl", "ruby", "php", "curl", "wget", "tar", "zip", "git ", "patch", "base64",
+            "dd ", "split", "awk", "sed", "rsync", "cp ", "mv ", "install", "make", "npm", "deno", "bun",
+            "lua", "openssl",
+        ];
+        if !self.texts.first().is_some_and(|text| makers.iter().any(|maker| text.contains(maker))) {
+            return false;
+        }
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         !name.is_empty() && self.texts.first().is_some_and(|text| text.matches(&name).count() > 1)
     }

@@ -93,16 +93,19 @@ impl Place {
         plain: &dyn Fn(&P) -> Option<String>,
     ) -> Vec<PathBuf> {
         let mut found = vec![base.to_path_buf()];
+        let mut seen = 0;
         for part in parts {
             let mut next = Vec::new();
             for folder in found {
                 if let Some(name) = plain(part) {
                     next.push(folder.join(name));
                 } else {
-                    let names = entries(&folder).into_iter().filter(|name| matches(part, name));
+                    let names = entries(&folder);
+                    seen += 8 + names.len();
+                    let names = names.into_iter().filter(|name| matches(part, name));
                     next.extend(names.map(|name| folder.join(name)));
                 }
-                if next.len() > MOST_ENTRIES {
+                if seen + next.len() > MOST_ENTRIES {
                     return next;
                 }
             }

@@ -56,6 +56,15 @@ impl Walk<'_> {
                 [Some(cwd)] => Some(Field::of(&cwd.to_string_lossy())),
                 _ => None,
             },
+            "dirname" | "basename" | "realpath" | "readlink" => {
+                let paths = arguments.iter().filter(|field| !git::starts(field, "-"));
+                Some(lines_of(paths.map(|path| part_of(name, path)).collect()))
+            }
+            "which" | "command" | "type" => {
+                let names = arguments.iter().filter(|field| !git::starts(field, "-"));
+                Some(lines_of(names.cloned().collect()))
+            }
+            "git" if names(arguments, "rev-parse") => self.git_paths(arguments),
             "mktemp" => self.temporary(arguments),
             "cat" | "tac" | "nl" | "head" | "tail" | "sort" | "uniq" | "column" | "less" | "more" | "pv" => {
                 self.through(arguments, setting)
@@ -82,7 +91,7 @@ impl Walk<'_> {
             _ if input.is_some_and(is_changed) => Some(changed()),
             _ if input.is_some_and(is_known) && CODERS.contains(&name) => Some(changed()),
             _ if self.hints(arguments, input) => Some(changed()),
-            _ => input.filter(|input| is_known(input) || is_edited(input)).map(|_| Field::any(EDITED)),
+            _ => input.filter(|input| is_known(input) || is_edited(input)).map(|_| edited_text()),
         }
     }
 
@@ -104,13 +113,40 @@ impl Walk<'_> {
         values
     }
 
+    /// The paths in the repository that `git rev-parse` prints.
+    fn git_paths(&mut self, arguments: &[Field]) -> Option<Field> {
+        let top = self.place.workspace().to_string_lossy().into_owned();
+        let mut printed = Vec::new();
+        let mut rest = arguments.iter().skip(1);
+        while let Some(argument) = rest.next() {
+            match argument.literal()?.as_str() {
+                "--git-dir" | "--git-common-dir" | "--absolute-git-dir" => {
+                    printed.push(Field::of(&format!("{top}/.git")));
+                }
+                "--show-toplevel" => printed.push(Field::of(&top)),
+                "--git-path" => {
+                    let mut path = Field::of(&format!("{top}/.git/"));
+                    rest.next().into_iter().for_each(|name| path.push(name));
+                    printed.push(path);
+                }
+                option if option.starts_with("--path-format") => {}
+                _ => return None,
+            }
+        }
+        Some(lines_of(printed))
+    }
+
     /// Whether a command's words or its input speak of what is protected.
     pub(super) fn hints(&mut self, arguments: &[Field], input: Option<&Field>) -> bool {
         let all = arguments.iter().chain(input).map(Field::shown);
         let text = all.collect::<Vec<_>>().join(" ");
         self.spend(16 * text.len());
         let mentions = Mentions::spoken(&text, self.guard);
-        mentions.any() || mentions.hooked && text.contains("-n")
+        let lower = text.to_lowercase();
+        mentions.any()
+            || mentions.hooked && text.contains("-n")
+            || lower.contains("no-verif")
+            || self.guard.has_stem(&lower)
     }
 
     /// A program that prints what it reads, or a part of it.
@@ -139,10 +175,44 @@ impl Walk<'_> {
     }
 }
 
+/// Whether a word is among the first arguments.
+fn names(arguments: &[Field], word: &str) -> bool {
+    arguments.first().and_then(Field::literal).as_deref() == Some(word)
+}
+
+/// Fields, each on a line.
+fn lines_of(fields: Vec<Field>) -> Field {
+    let mut lines = Field::default();
+    for field in fields {
+        lines.push(&field);
+        lines.bits.push(Bit::Char('\n'));
+    }
+    lines
+}
+
+/// What `dirname` and the like leave of a path.
+fn part_of(program: &str, path: &Field) -> Field {
+    let cut = path.bits.iter().rposition(|bit| *bit == Bit::Char('/'));
+    match (program, cut) {
+        ("dirname", None) => Field::of("."),
+        ("dirname", Some(at)) => {
+            let bits = path.bits.iter().take(at.max(1)).copied().collect();
+            Field { bits, unknown: path.unknown.clone() }
+        }
+        ("basename", Some(at)) => path.after(at + 1),
+        _ => path.clone(),
+    }
+}
+
 /// Whether there is a text, and all of it is known.
 fn is_known(field: &Field) -> bool {
     let blank = |bit: &Bit| matches!(bit, Bit::Char(c) if c.is_whitespace());
     !field.bits.contains(&Bit::Any) && !field.bits.iter().all(blank)
+}
+
+/// What a program made of a text that was known.
+pub(super) fn edited_text() -> Field {
+    Field::any(EDITED)
 }
 
 fn changed() -> Field {

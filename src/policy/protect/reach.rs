@@ -1,6 +1,7 @@
 //! The files that a command reaches, and what protects them.
 
 use super::guard::meet;
+use super::listings::is_others;
 use super::walk::{LISTING, Walk};
 use super::{What, printed};
 use crate::policy::rules::Entry;
@@ -10,11 +11,13 @@ use std::path::{Path, PathBuf};
 impl Walk<'_> {
     /// Something writes to `target`, removes it, or changes its mode.
     pub(super) fn write(&mut self, target: &Field, how: &str) {
-        if self.found.is_some() {
+        if self.found.is_some() || is_others(target) {
             return;
         }
-        if target.is_any() {
-            if let Some((path, entry)) = self.mentions().path {
+        self.edited(target, how);
+        if target.is_any() || is_descriptor(target) {
+            let opened = self.reads.clone().filter(|_| is_descriptor(target));
+            if let Some((path, entry)) = self.mentions().path.or(opened) {
                 self.find(What::File(entry), how, path, target.unknown.clone());
             } else if printed::is_changed(target) {
                 self.find(What::Veiled, how, target.shown(), None);
@@ -148,4 +151,11 @@ impl Walk<'_> {
 /// Whether a glob names more than any file: `*` is in many texts.
 fn says_something(glob: &Field) -> bool {
     glob.bits.iter().filter(|bit| matches!(bit, Bit::Char(c) if c.is_alphanumeric())).count() > 2
+}
+
+/// Whether a path is that of a descriptor, which may lead anywhere.
+fn is_descriptor(path: &Field) -> bool {
+    let text = path.shown();
+    let own = matches!(text.as_str(), "/dev/fd/1" | "/dev/fd/2" | "/proc/self/fd/1" | "/proc/self/fd/2");
+    !own && (text == "/dev/stdin" || text.starts_with("/dev/fd/") || text.starts_with("/proc/"))
 }

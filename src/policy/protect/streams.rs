@@ -113,6 +113,10 @@ impl Walk<'_> {
             let text = match redirect {
                 Redirect::Read(word) => {
                     let files = self.expand(word);
+                    for file in &files {
+                        let entry = self.named(file);
+                        self.reads = self.reads.take().or_else(|| entry.map(|entry| (file.shown(), entry)));
+                    }
                     files.first().and_then(|file| self.text_of(file))
                 }
                 Redirect::Text(word) => expand(word, self, true).concat().into_iter().next(),

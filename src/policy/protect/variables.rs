@@ -110,6 +110,10 @@ impl Values for Walk<'_> {
             "PWD" => {
                 self.cwd.iter().map(|cwd| Some(vec![Field::of(&cwd.as_ref()?.to_string_lossy())])).collect()
             }
+            "OLDPWD" | "DIRSTACK" => {
+                let been = self.been.iter().chain(self.cwd.iter().flatten());
+                been.map(|folder| Some(vec![Field::of(&folder.to_string_lossy())])).collect()
+            }
             "HOME" => known(self.place.home.clone()),
             "TMPDIR" => known(self.place.temporary.first().map(|path| path.to_string_lossy().into_owned())),
             _ => vec![None],

@@ -9,7 +9,7 @@ use super::mentions::Known;
 use super::place::Place;
 use super::streams::{Input, Stream};
 use super::{Finding, What, printed};
-use crate::policy::rules::Rules;
+use crate::policy::rules::{Entry, Rules};
 use crate::policy::shell::{
     Bit, Command, Field, Group, Join, Script, Step, Value, Values, Word, expand, size,
 };
@@ -40,6 +40,8 @@ pub(super) struct Walk<'a> {
     pub(super) rules: &'static Rules,
     pub(super) found: Option<Finding>,
     pub(super) cwd: Vec<Option<PathBuf>>,
+    /// Folders that the text has been in.
+    pub(super) been: Vec<PathBuf>,
     /// Folders that a command of this chain has left, if it succeeded.
     pub(super) left: Vec<Option<PathBuf>>,
     /// Links that the text makes.
@@ -61,6 +63,10 @@ pub(super) struct Walk<'a> {
     pub(super) opened: Option<Field>,
     /// Files whose text is known.
     pub(super) files: Files,
+    /// A protected file that is opened to be read: a descriptor may lead to it.
+    pub(super) reads: Option<(String, Entry<'static>)>,
+    /// Whether every variable that is set is exported.
+    pub(super) exporting: bool,
     /// Aliases of the shell.
     pub(super) names: Vec<(String, Field)>,
     pub(super) variables: HashMap<String, Vec<Value>>,
@@ -86,6 +92,8 @@ pub(super) struct Setting {
     pub(super) input: Input,
     /// Whether the next command reads what it prints.
     pub(super) piped: bool,
+    /// Whether the next command runs only if it succeeds.
+    pub(super) leads: bool,
     /// Whether it runs exactly once.
     pub(super) sure: bool,
     /// Whether it runs at most once, after one that is sure to run and succeeded.
@@ -100,6 +108,7 @@ impl<'a> Walk<'a> {
             rules: Rules::shipped(),
             found: None,
             cwd: vec![Some(place.cwd.clone())],
+            been: Vec::new(),
             left: Vec::new(),
             links: Vec::new(),
             aliases: Vec::new(),
@@ -111,6 +120,8 @@ impl<'a> Walk<'a> {
             streams: Vec::new(),
             opened: None,
             files: Files::default(),
+            reads: None,
+            exporting: false,
             names: Vec::new(),
             variables: HashMap::new(),
             exports: Vec::new(),
@@ -299,6 +310,7 @@ impl<'a> Walk<'a> {
             variables: self.exports.clone(),
             input: Input::Nothing,
             piped: command.join == Join::Pipe,
+            leads: command.join == Join::And,
         };
         let assigned: Vec<(String, Vec<Value>)> =
             command.assigns.iter().map(|assign| (assign.name.clone(), self.assigned(assign))).collect();
@@ -318,7 +330,7 @@ impl<'a> Walk<'a> {
             values.iter().flatten().flatten().for_each(|value| self.heeded(&name, value));
             if command.words.is_empty() || declares {
                 self.assign(&name, &values, setting.sure);
-                if declares || self.exports.iter().any(|(exported, _)| *exported == name) {
+                if declares || self.exporting || self.exports.iter().any(|(exported, _)| *exported == name) {
                     for value in &values {
                         let export = (name.clone(), value.clone());
                         if !self.exports.contains(&export) {

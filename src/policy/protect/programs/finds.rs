@@ -112,7 +112,7 @@ impl Walk<'_> {
     }
 
     /// The protected files that `find` prints.
-    pub(in crate::policy::protect) fn found_by(&self, arguments: &[Field]) -> Vec<Field> {
+    pub(in crate::policy::protect) fn found_by(&mut self, arguments: &[Field]) -> Vec<Field> {
         let words: Vec<String> = arguments.iter().map(|field| field.literal().unwrap_or_default()).collect();
         let begin = words.iter().take_while(|word| !word.starts_with(['-', '(', '!'])).count();
         let starts: Vec<&Field> = arguments.iter().take(begin).collect();
@@ -129,17 +129,23 @@ impl Walk<'_> {
 
     /// Protected files below the start points of `find` that its names fit.
     pub(in crate::policy::protect) fn protected_below(
-        &self,
+        &mut self,
         starts: &[&Field],
         names: &[Field],
     ) -> Vec<Field> {
         let here = Field::of(".");
         let starts = if starts.is_empty() { vec![&here] } else { starts.to_vec() };
         let mut hits = Vec::new();
-        for base in self.cwd.iter().flatten() {
+        for base in self.cwd.clone().into_iter().flatten() {
+            let base = base.as_path();
             for start in starts.iter().filter_map(|start| start.literal()) {
                 let folder = base.join(&start);
-                for file in self.place.below(&folder) {
+                let files = self.place.below(&folder);
+                self.spend(64 * files.len());
+                if self.found.is_some() {
+                    return hits;
+                }
+                for file in files {
                     let text = |path: &Path| path.to_string_lossy().into_owned();
                     let name = file.file_name().map(|name| text(name.as_ref())).unwrap_or_default();
                     // As find prints it.

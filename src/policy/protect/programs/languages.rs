@@ -90,6 +90,17 @@ impl Walk<'_> {
             let parameters: Vec<Field> = parameters.iter().map(|field| (*field).clone()).collect();
             self.run_file(file, How::Program(language), &parameters);
         }
+        let spoken: Vec<String> = arguments.iter().chain(setting.input.known()).map(Field::shown).collect();
+        for module in self.modules(language, &spoken.join(" ")) {
+            self.code(language, &module.shown());
+        }
+        // A text may run what it reads.
+        let evaluates = ["stdin", "STDIN", "input(", "gets", "fd 0"];
+        if let Some(input) = setting.input.known()
+            && texts.iter().any(|text| evaluates.iter().any(|word| text.contains(word)))
+        {
+            self.code(language, &input.shown());
+        }
         let given = setting.variables.iter().filter_map(|(_, value)| value.as_ref()).flatten();
         let given: Vec<Field> = operands.into_iter().chain(given).cloned().collect();
         let mut commands: Vec<Field> = given.clone();

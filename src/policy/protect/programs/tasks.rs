@@ -57,6 +57,14 @@ impl Walk<'_> {
 
     /// `npm run NAME` and what runs with it.
     pub(in crate::policy::protect) fn npm(&mut self, arguments: &[Field]) {
+        if arguments.first().and_then(Field::literal).as_deref() == Some("pkg") {
+            // What a script is set to may be run by its name.
+            for (key, value) in arguments.iter().map(git::setting) {
+                let script = key.shown().starts_with("scripts");
+                value.into_iter().filter(|_| script).for_each(|text| self.field_text(&text));
+            }
+            return;
+        }
         let words = arguments.iter().map(|field| field.literal().unwrap_or_default());
         let mut words = words
             .filter(|word| !word.starts_with('-'))
