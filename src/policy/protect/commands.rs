@@ -111,10 +111,24 @@ impl Walk<'_> {
             }
             _ => self.console(name, arguments, setting),
         }
+        self.outputs(arguments);
         match self.rules.named("program", name) {
             Some(program) => self.program(program, name, arguments, setting),
             None if self.nested == 1 => self.embedded(name, arguments, setting),
             None => {}
+        }
+    }
+
+    /// `--output=FILE` and the like, of whatever program.
+    fn outputs(&mut self, arguments: &[Field]) {
+        let writing =
+            ["out", "log", "dest", "write", "prof", "report", "warn", "dump", "save", "trace-event"];
+        for argument in arguments.iter().filter(|field| git::starts(field, "--")) {
+            let (option, value) = git::setting(argument);
+            let option = option.shown();
+            let named =
+                argument.bits.contains(&Bit::Char('=')) && writing.iter().any(|word| option.contains(word));
+            value.iter().filter(|_| named).for_each(|value| self.write(value, "an option that writes to"));
         }
     }
 

@@ -31,7 +31,7 @@ impl Walk<'_> {
                     _ => return None,
                 }
             }
-            "ls" | "dir" => {
+            "ls" | "dir" | "stat" | "wc" | "file" | "md5sum" | "sha256sum" | "shasum" | "cksum" => {
                 // Files that are named are all that is printed.
                 let all_files = !operands.is_empty() && operands.iter().all(|operand| self.is_file(operand));
                 if operands.is_empty() {
@@ -73,7 +73,21 @@ impl Walk<'_> {
             _ => (String::new(), operands.as_slice()),
         };
         let mut hits = Vec::new();
-        for hit in self.protected_below(paths, &[]) {
+        let here = Field::of(".");
+        let given = if paths.is_empty() { vec![&here] } else { paths.to_vec() };
+        let mut starts = Vec::new();
+        for path in given {
+            let globbed = path.is_glob() && path.unknown.is_none();
+            let bases: Vec<_> = self.cwd.iter().flatten().cloned().collect();
+            match path.literal() {
+                Some(_) => starts.push(path.clone()),
+                None if globbed => starts.extend(bases.iter().flat_map(|base| {
+                    self.globbed(path, base).into_iter().map(|path| Field::of(&path.to_string_lossy()))
+                })),
+                None => return None,
+            }
+        }
+        for hit in self.protected_below(&starts.iter().collect::<Vec<_>>(), &[]) {
             let text = self.place.text(Path::new(&hit.shown())).unwrap_or_default();
             if text.lines().any(|line| may_match(&pattern, line)) || all {
                 hits.push(hit);

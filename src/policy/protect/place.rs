@@ -116,6 +116,9 @@ impl Place {
 
     /// The files below `folder`, no further than a bound.
     pub(super) fn below(&self, folder: &Path) -> Vec<PathBuf> {
+        if self.is_file(folder) {
+            return vec![folder.to_path_buf()];
+        }
         let mut files = Vec::new();
         let mut folders = VecDeque::from([folder.to_path_buf()]);
         let mut seen = 0;

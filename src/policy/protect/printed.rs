@@ -86,8 +86,10 @@ impl Walk<'_> {
                     unknown: input.unknown.clone(),
                 }
             }),
-            "ls" | "dir" | "find" | "gfind" | "fd" | "fdfind" | "git" | "tree" | "du" | "compgen"
-            | "locate" => self.files_printed(name, arguments),
+            "stat" | "wc" | "file" | "md5sum" | "sha256sum" | "shasum" | "cksum" | "ls" | "dir" | "find"
+            | "gfind" | "fd" | "fdfind" | "git" | "tree" | "du" | "compgen" | "locate" => {
+                self.files_printed(name, arguments)
+            }
             _ if input.is_some_and(is_changed) => Some(changed()),
             _ if input.is_some_and(is_known) && CODERS.contains(&name) => Some(changed()),
             _ if self.hints(arguments, input) => Some(changed()),
@@ -170,6 +172,9 @@ impl Walk<'_> {
     fn temporary(&self, arguments: &[Field]) -> Option<Field> {
         let plain =
             |field: &Field| matches!(field.literal().as_deref(), Some("-d" | "-q" | "-t" | "--directory"));
+        if let Some(template) = arguments.last().filter(|field| git::starts(field, "/")) {
+            return Some(template.clone());
+        }
         let folder = self.place.temporary.first().filter(|_| arguments.iter().all(plain))?;
         Some(Field::of(&folder.join("tmp.XXXXXXXXXX").to_string_lossy()))
     }

@@ -1,6 +1,7 @@
 //! Where downloads go: to the name that a URL ends in, into a folder, to what a config or a template says.
 
 use super::writers::within;
+use crate::policy::protect::git;
 use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::shell::Field;
 
@@ -49,11 +50,11 @@ impl Walk<'_> {
         }
         // An upload to a file is a copy.
         if name == "curl" && (short('T') || long("--upload-file")) {
-            let files = words
-                .iter()
-                .filter_map(|word| crate::policy::protect::uri(word))
-                .map(|path| Field::of(&path));
-            files.collect::<Vec<_>>().iter().for_each(|file| self.write(file, "an upload to"));
+            for field in arguments.iter().filter(|field| git::starts(field, "file://")) {
+                let path = field.literal().and_then(|word| crate::policy::protect::uri(&word));
+                let file = path.map_or_else(|| field.after("file://".len()), |path| Field::of(&path));
+                self.write(&file, "an upload to");
+            }
         }
         // `-o "#1.json"` takes what braces of the URL stand for.
         for output in outputs.iter().filter_map(Field::literal).filter(|output| output.contains("#1")) {
