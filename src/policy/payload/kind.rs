@@ -95,9 +95,24 @@ fn actions<'a>(
 }
 
 impl Payload {
+    /// Whether the tool takes away what it names, whole folders too, or puts it elsewhere.
+    #[must_use]
+    pub fn removes(&self) -> bool {
+        self.kind().is_some_and(|kind| {
+            kind.is(&[
+                "delete", "remove", "rm", "rmdir", "rmtree", "move", "mv", "rename", "trash", "unlink",
+                "purge",
+            ])
+        })
+    }
+
     /// Whether its arguments say that it is to write: `action: create`.
     pub(super) fn asked_to_write(&self) -> bool {
         let Some(kind) = self.kind() else { return false };
+        // Some hosts have an event of its own for a file that is read.
+        if self.root.get("hook_event_name").and_then(Value::as_str) == Some("beforeReadFile") {
+            return true;
+        }
         let arguments = self.arguments();
         let arguments: Vec<&Map<String, Value>> = arguments.iter().map(AsRef::as_ref).collect();
         let writes = |action: String| words(&action).iter().any(|word| kind.tools.has("writes", word));

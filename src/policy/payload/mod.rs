@@ -72,6 +72,7 @@ impl Payload {
         names
             .filter_map(|key| self.root.get(key)?.as_str())
             .find(|name| !name.is_empty())
+            .or_else(|| self.root.get("input").and(self.root.get("name"))?.as_str())
             .unwrap_or_default()
             .trim()
     }

@@ -9,6 +9,9 @@ use std::borrow::Cow;
 /// Bytes of a value that may be a path though its key does not say so.
 const LONGEST: usize = 1024;
 
+/// Places that are gathered before nothing is added to them.
+const MOST: usize = 8192;
+
 impl Payload {
     /// What it names, of which it may write any: of a call that only reads, where it puts what it has read.
     #[must_use]
@@ -122,8 +125,11 @@ impl Walk {
             }
             Named::Patch(_) => None,
         });
-        let inside: Vec<Named> = inside.flatten().collect();
-        self.found.extend(inside);
+        let inside: Vec<Named> = inside.flatten().take(MOST).collect();
+        // One around it would take them again.
+        if self.found.len() < MOST {
+            self.found.extend(inside);
+        }
     }
 
     fn list(&mut self, items: &[Value], place: &Place) {

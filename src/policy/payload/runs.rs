@@ -212,9 +212,21 @@ impl Reader {
         for (key, value) in map {
             let plain = plain(key);
             if self.tools.has("skips", &plain) && is_on(value)
-                || self.tools.has("keeps", &plain) && (value == false || value == "false")
+                || self.tools.has("keeps", &plain) && is_off(value)
             {
                 rest.push("--no-verify".to_owned());
+            }
+            // Some servers take git's options as keys, whatever their values.
+            if key.starts_with('-') && value != &Value::Bool(false) {
+                rest.push(key.clone());
+                rest.extend(value.as_str().filter(|text| !text.is_empty()).map(str::to_owned));
+                continue;
+            }
+            let moves = |text: &str| text.to_lowercase().contains("hookspath");
+            if verb.as_deref() != Some("config")
+                && (moves(key) && !key.contains('.') || value.as_str().is_some_and(moves))
+            {
+                settings.push("core.hooksPath=x".to_owned());
             }
             if key.contains('.') {
                 settings.push(format!("{key}={}", value.as_str().unwrap_or_default()));
@@ -233,6 +245,14 @@ impl Reader {
             }
         }
     }
+}
+
+/// Whether a value switches off.
+fn is_off(value: &Value) -> bool {
+    let text = value.as_str().unwrap_or_default();
+    value == &Value::Bool(false)
+        || value == 0
+        || matches!(text, "false" | "no" | "off" | "none" | "0" | "skip")
 }
 
 /// Adds a text that git would take for options, or for a setting.

@@ -299,10 +299,32 @@ impl Walk<'_> {
                 }
             }
             "read" | "mapfile" | "readarray" | "getopts" | "unset" | "let" => {
-                let values = setting.input.known().map(|input| self.read_from(input)).unwrap_or_default();
+                // Its own separators cut what it reads.
+                let cut = setting.variables.iter().filter(|(name, _)| name == "IFS");
+                let cut: String = cut.filter_map(|(_, value)| value.as_ref()?.first()?.literal()).collect();
+                let input = setting.input.known().map(|input| {
+                    let bit = |bit: &Bit| match bit {
+                        Bit::Char(c) if cut.contains(*c) => Bit::Char('\n'),
+                        bit => *bit,
+                    };
+                    Field { bits: input.bits.iter().map(bit).collect(), unknown: input.unknown.clone() }
+                });
+                let values = input.as_ref().map(|input| self.read_from(input)).unwrap_or_default();
+                if name == "unset" && setting.sure {
+                    arguments.iter().filter_map(Field::literal).for_each(|name| {
+                        self.variables.insert(name, vec![Some(Vec::new())]);
+                    });
+                    return true;
+                }
+                let list = name != "read" || arguments.iter().any(|field| field.shown().contains('a'));
+                let words = input.as_ref().filter(|_| list && name != "let").map(Field::words);
+                let callback = arguments.iter().position(|field| field.literal().as_deref() == Some("-C"));
+                let callback = callback.and_then(|at| arguments.get(at + 1)).cloned();
+                callback.iter().for_each(|text| self.text_here(text, false));
                 for name in arguments.iter().filter_map(Field::literal) {
                     self.forget(&name);
                     values.iter().for_each(|value| self.may_be(&name, value.clone()));
+                    words.iter().for_each(|words| self.assign(&name, &[Some(words.clone())], false));
                 }
             }
             "hash" if arguments.first().is_some_and(|field| git::starts(field, "-p")) => {
@@ -336,6 +358,7 @@ impl Walk<'_> {
         let mut rest = arguments.iter();
         let mut text = false;
         let mut input = false;
+        let mut unread = false;
         let mut operands = Vec::new();
         while let Some(argument) = rest.next() {
             let word = argument.literal().unwrap_or_default();
@@ -358,6 +381,7 @@ impl Walk<'_> {
                 Some(short) if !short.is_empty() => {
                     text |= short.contains('c');
                     input |= short.contains('s');
+                    unread |= short == "n";
                     if short.ends_with(['o', 'O']) {
                         rest.next();
                     }
@@ -385,6 +409,8 @@ impl Walk<'_> {
                 (None, _, Input::Unknown) if takes_input => {
                     walk.suspected("what is read from standard input")
                 }
+                // It is only read through.
+                (None, ..) if unread => {}
                 (None, Some(file), _) if !takes_input => walk.run_file(file, How::Program("sh"), &parameters),
                 _ => {}
             }

@@ -106,6 +106,10 @@ impl Walk<'_> {
     fn listed(&mut self, operand: &Field) -> Vec<Field> {
         let mut names = Vec::new();
         for base in self.cwd.clone().into_iter().flatten() {
+            self.spend(8192);
+            if self.found.is_some() {
+                return names;
+            }
             for path in self.globbed(operand, &base) {
                 let (within, printed) = if self.place.is_folder(&path) {
                     (path.clone(), self.place.listed(&path))

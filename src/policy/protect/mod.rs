@@ -127,13 +127,22 @@ fn one(payload: &Payload, place: &Place, guard: &Guard) -> Option<Finding> {
     if found.is_some() {
         return found;
     }
+    if payload.removes() {
+        let mut walk = Walk::new(&place, guard);
+        paths.iter().for_each(|path| walk.whole(&Field::of(path), "taking away"));
+        if walk.found.is_some() {
+            return walk.found;
+        }
+    }
     if let Some(folder) = payload.folder() {
         place.cwd.push(folder);
     }
     let variables = payload.variables().into_iter();
     let variables: Vec<_> = variables.map(|(name, value)| (name, Some(vec![Field::of(&value)]))).collect();
+    let mut spent = 0;
     for run in payload.runs() {
         let mut walk = Walk::new(&place, guard);
+        walk.spend(spent + 16 * variables.len());
         variables.iter().for_each(|(name, value)| walk.export(name, value.clone()));
         match &run {
             Run::Shell(text) => walk.text(text),
@@ -146,12 +155,15 @@ fn one(payload: &Payload, place: &Place, guard: &Guard) -> Option<Finding> {
         if walk.found.is_some() {
             return walk.found;
         }
+        spent = walk.work;
     }
     None
 }
 
 /// What is wrong with writing the file that a tool names.
 fn file(path: &str, place: &Place, guard: &Guard) -> Option<Finding> {
+    // As some hosts read it: without the sign of a mention.
+    let path = path.trim_start_matches(['@', '\u{feff}']);
     let path = uri(path).unwrap_or_else(|| path.to_owned());
     let path = match (path.strip_prefix("~/"), &place.home) {
         (Some(below), Some(home)) => format!("{home}/{below}"),
@@ -168,7 +180,11 @@ fn file(path: &str, place: &Place, guard: &Guard) -> Option<Finding> {
 
 /// The path of a `file:` URI.
 fn uri(text: &str) -> Option<String> {
-    let path = text.strip_prefix("file:")?;
+    let (scheme, path) = text.split_at_checked(5)?;
+    if !scheme.eq_ignore_ascii_case("file:") {
+        return None;
+    }
+    let path = path.split(['#', '?']).next().unwrap_or(path);
     let path = path.strip_prefix("//localhost").or_else(|| path.strip_prefix("//")).unwrap_or(path);
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path;

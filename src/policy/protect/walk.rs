@@ -25,7 +25,7 @@ const MOST_NESTED: usize = 48;
 /// Work for one call, in pieces of words that are looked at or kept. It bounds what grows with two things at once.
 const MOST_WORK: usize = 32 << 20;
 /// What it takes to look into folders.
-pub(super) const LISTING: usize = 40_000;
+pub(super) const LISTING: usize = 400_000;
 /// What one variable, or the folder, may be.
 pub(super) const MOST_VALUES: usize = 16;
 /// Calls of functions that are followed, unless their arguments speak of what is protected.
@@ -73,7 +73,7 @@ pub(super) struct Walk<'a> {
     pub(super) exports: Vec<(String, Value)>,
     pub(super) depth: usize,
     commands: usize,
-    work: usize,
+    pub(super) work: usize,
     pub(super) nested: usize,
     /// Whether the text that is walked through runs exactly once, in this shell.
     pub(super) certain: bool,
@@ -343,7 +343,9 @@ impl<'a> Walk<'a> {
             }
         }
         // What a compound command printed is what its redirects are about.
-        let mut outputs = if command.words.is_empty() { vec![held] } else { Vec::new() };
+        // `$(<FILE)` prints the file.
+        let read = setting.input.known().filter(|_| !self.streams.is_empty()).cloned();
+        let mut outputs = if command.words.is_empty() { vec![held.or(read)] } else { Vec::new() };
         for list in lists {
             if self.found.is_none() && !list.is_empty() {
                 self.command(&list, &setting);

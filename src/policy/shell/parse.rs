@@ -235,6 +235,6 @@ pub(super) fn assignment(word: &Word) -> Option<Assign> {
         name: name.to_owned(),
         append: append || element,
         values: vec![Word { cells, quoted: word.quoted }],
-        list: false,
+        list: element,
     })
 }

@@ -141,7 +141,7 @@ impl Walk<'_> {
             for start in starts.iter().filter_map(|start| start.literal()) {
                 let folder = base.join(&start);
                 let files = self.place.below(&folder);
-                self.spend(64 * files.len());
+                self.spend(files.len() * (64 + 16 * names.len()) + 2048);
                 if self.found.is_some() {
                     return hits;
                 }
