@@ -20,11 +20,13 @@
 //! 3. What cannot be decided is blocked only if the call itself speaks of a protected thing, and the reason says what it was.
 //! 4. What a program does by itself (a script that git tracks, a formatter, a checkout of another commit) is not looked into.
 
+mod builtins;
 mod commands;
 mod files;
 mod folders;
 mod git;
 mod git_call;
+mod git_config;
 mod guard;
 mod listings;
 mod mentions;

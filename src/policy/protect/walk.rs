@@ -25,7 +25,7 @@ const MOST_NESTED: usize = 48;
 /// Work for one call, in pieces of words that are looked at or kept. It bounds what grows with two things at once.
 const MOST_WORK: usize = 32 << 20;
 /// What it takes to look into folders.
-pub(super) const LISTING: usize = 400_000;
+pub(super) const LISTING: usize = 80_000;
 /// What one variable, or the folder, may be.
 pub(super) const MOST_VALUES: usize = 16;
 /// Calls of functions that are followed, unless their arguments speak of what is protected.
