@@ -67,7 +67,13 @@ impl Walk<'_> {
             return None;
         }
         let all = words.iter().any(|word| word == "--files");
-        let operands: Vec<&Field> = arguments.iter().filter(|field| !git::starts(field, "-")).collect();
+        let mut ended = false;
+        let operand = |field: &&Field| {
+            let operand = ended || !git::starts(field, "-");
+            ended |= field.literal().as_deref() == Some("--");
+            operand
+        };
+        let operands: Vec<&Field> = arguments.iter().filter(operand).collect();
         let (pattern, paths) = match operands.split_first() {
             Some((pattern, paths)) if !all => (pattern.literal().unwrap_or_default(), paths),
             _ => (String::new(), operands.as_slice()),
