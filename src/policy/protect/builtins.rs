@@ -11,7 +11,19 @@ use crate::policy::shell::{Bit, Field, Value, Values};
 impl Walk<'_> {
     /// What the shell itself does; false if `name` is none of it.
     pub(super) fn builtin(&mut self, name: &str, arguments: &[Field], setting: &Setting) -> bool {
+        if matches!(name, "let" | "test" | "[" | "[[" | "read" | "printf" | "declare" | "unset" | "compgen") {
+            let runs = |field: &&Field| {
+                field.literal().is_some_and(|text| text.contains("$(") || text.contains('`'))
+            };
+            let texts: Vec<Field> = arguments.iter().filter(runs).cloned().collect();
+            texts.iter().for_each(|text| self.field_text(text));
+        }
         match name {
+            "shopt" => {
+                let wide = ["dotglob", "nocaseglob", "extglob", "globstar"];
+                self.wide |=
+                    arguments.iter().filter_map(Field::literal).any(|word| wide.contains(&word.as_str()));
+            }
             "cd" | "chdir" | "pushd" => {
                 let target = arguments.iter().find(|field| !git::starts(field, "-") || field.bits.len() == 1);
                 self.change_folder(target, setting);

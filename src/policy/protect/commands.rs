@@ -168,7 +168,9 @@ impl Walk<'_> {
             || SHELLS.contains(&own.as_str())
             || ["program", "wrapper"].iter().any(|table| self.rules.named(table, &own).is_some());
         let followed = if known || !path.contains('/') { None } else { self.keys(&Field::of(path)).pop() };
-        followed.map_or(own, |path| base(&path))
+        // A copy goes by the name of what it is a copy of.
+        let copied = self.origin_of(path).map(|path| base(&path));
+        copied.or_else(|| followed.map(|path| base(&path))).unwrap_or(own)
     }
 
     /// What an alias of the shell runs. A shell that takes no alias from a script runs the command itself.

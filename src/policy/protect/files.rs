@@ -164,10 +164,20 @@ impl Walk<'_> {
             } else {
                 stem
             };
-            endings.contains(&ending) && (words.contains(stem) || stem == "sitecustomize")
+            let mut words = words.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
+            endings.contains(&ending) && (stem == "sitecustomize" || words.any(|word| word == stem))
         };
         let files = self.files.texts.iter().filter(|(key, _)| named(key));
         files.flat_map(|(_, texts)| texts).flatten().cloned().collect()
+    }
+
+    /// What a file is a copy of that the text makes.
+    pub(super) fn origin_of(&mut self, path: &str) -> Option<String> {
+        if self.files.copies.is_empty() {
+            return None;
+        }
+        let key = self.keys(&Field::of(path)).pop()?;
+        self.files.copies.get(&key).cloned()
     }
 
     /// Whether the text makes a folder, or copies one to it.

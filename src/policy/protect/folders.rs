@@ -24,7 +24,9 @@ impl Walk<'_> {
             Some("-") => self.been.iter().cloned().map(Some).collect(),
             Some(path) => {
                 let search = self.parameter("CDPATH").into_iter().flatten().flatten();
-                let search: Vec<String> = search.filter_map(|field| field.literal()).collect();
+                let own = setting.variables.iter().filter(|(name, _)| name == "CDPATH");
+                let own = own.filter_map(|(_, value)| value.clone()).flatten();
+                let search: Vec<String> = search.chain(own).filter_map(|field| field.literal()).collect();
                 let places = search.iter().flat_map(|list| list.split(':'));
                 let places: Vec<String> = places.map(|place| format!("{place}/{path}")).collect();
                 let all = || places.iter().map(String::as_str).chain([path]);

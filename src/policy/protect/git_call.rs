@@ -91,7 +91,14 @@ impl Walk<'_> {
             call.places.iter().cloned().chain(setting.variables.iter().filter_map(|(name, value)| {
                 matches!(name.as_str(), "GIT_DIR" | "GIT_COMMON_DIR").then(|| single(value)).flatten()
             }));
-        for folder in folders.collect::<Vec<_>>() {
+        // A folder of programs that the text makes goes before those that the hook needs.
+        let path = setting
+            .variables
+            .iter()
+            .filter(|(name, _)| name == "PATH")
+            .filter_map(|(_, value)| single(value));
+        let programs = path.flat_map(|path| path.parts(':')).collect::<Vec<_>>();
+        for folder in folders.chain(programs).collect::<Vec<_>>() {
             // Its hooks are those of a folder that the text makes.
             if git::may_run_hooks(command) && self.makes(&folder) {
                 self.find(What::Hooks, &folder.shown(), format!("git {command} in {}", folder.shown()), None);

@@ -93,6 +93,7 @@ impl Walk<'_> {
             _ if input.is_some_and(is_changed) => Some(changed()),
             _ if input.is_some_and(is_known) && CODERS.contains(&name) => Some(changed()),
             _ if self.hints(arguments, input) => Some(changed()),
+            _ if arguments.iter().any(|file| !self.written(file).is_empty()) => Some(edited_text()),
             _ => input.filter(|input| is_known(input) || is_edited(input)).map(|_| edited_text()),
         }
     }
@@ -153,6 +154,10 @@ impl Walk<'_> {
 
     /// A program that prints what it reads, or a part of it.
     fn through(&mut self, arguments: &[Field], setting: &Setting) -> Option<Field> {
+        if arguments.iter().any(|field| git::starts(field, "-c")) {
+            // It cuts words.
+            return setting.input.known().map(|_| edited_text());
+        }
         let number = |field: &Field| {
             field.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_digit() || c == '+'))
         };
@@ -265,7 +270,14 @@ pub(super) fn printf(arguments: &[Field]) -> Option<Field> {
                 .unwrap_or_default();
             match after.get(width..).and_then(|after| after.chars().next()) {
                 Some('%') => line.bits.push(Bit::Char('%')),
-                Some('s' | 'q') => values.next().into_iter().for_each(|value| line.push(value)),
+                Some('s' | 'q') => {
+                    let most = after.get(..width).and_then(|text| text.split_once('.')?.1.parse().ok());
+                    values.next().into_iter().for_each(|value| match most {
+                        Some(most) => line.bits.extend(value.bits.iter().take(most)),
+                        None => line.push(value),
+                    });
+                }
+                Some('c') => values.next().into_iter().for_each(|value| line.bits.extend(value.bits.first())),
                 Some('b') => {
                     let value = values.next().map(|value| {
                         value.literal().map(|text| Field::of(&unescape(&text, Escapes::Printed)))

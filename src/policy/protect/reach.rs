@@ -87,8 +87,9 @@ impl Walk<'_> {
         let start = if target.bits.first() == Some(&Bit::Char('/')) { Path::new("/") } else { base };
         let parts: Vec<Field> = target.parts('/').into_iter().filter(|part| !part.bits.is_empty()).collect();
         let matches = |part: &Field, name: &str| {
-            let hidden = name.starts_with('.') && part.bits.first() != Some(&Bit::Char('.'));
-            !hidden && meet(&part.bits, &Field::of(name).bits)
+            let hidden = name.starts_with('.') && part.bits.first() != Some(&Bit::Char('.')) && !self.wide;
+            let folded = self.wide && meet(&lower(part).bits, &Field::of(&name.to_lowercase()).bits);
+            !hidden && (folded || meet(&part.bits, &Field::of(name).bits))
         };
         self.place.glob(start, &parts, &matches, &Field::literal)
     }
@@ -96,6 +97,11 @@ impl Walk<'_> {
     /// What protects the file that a path names, from `base` on.
     pub(super) fn protected(&self, path: &str, base: &Path) -> Option<Entry<'static>> {
         let mut spellings = vec![path.to_owned()];
+        // The kernel's names of the folder and of the root.
+        if let Some((_, rest)) = path.strip_prefix("/proc/").and_then(|path| path.split_once('/')) {
+            spellings.extend(rest.strip_prefix("cwd/").map(str::to_owned));
+            spellings.extend(rest.strip_prefix("root/").map(|path| format!("/{path}")));
+        }
         if path.contains('\\') {
             spellings.push(path.replace('\\', "/"));
         }
@@ -157,5 +163,15 @@ fn says_something(glob: &Field) -> bool {
 fn is_descriptor(path: &Field) -> bool {
     let text = path.shown();
     let own = matches!(text.as_str(), "/dev/fd/1" | "/dev/fd/2" | "/proc/self/fd/1" | "/proc/self/fd/2");
-    !own && (text == "/dev/stdin" || text.starts_with("/dev/fd/") || text.starts_with("/proc/"))
+    !own && (text == "/dev/stdin"
+        || text.starts_with("/dev/fd/")
+        || text.starts_with("/proc/") && text.contains("/fd/"))
+}
+
+fn lower(field: &Field) -> Field {
+    let bit = |bit: &Bit| match bit {
+        Bit::Char(c) => Bit::Char(c.to_ascii_lowercase()),
+        bit => *bit,
+    };
+    Field { bits: field.bits.iter().map(bit).collect(), unknown: field.unknown.clone() }
 }

@@ -21,6 +21,7 @@ impl Walk<'_> {
             word.map(|word| expand(word, self, true).into_iter().map(Some).collect()).unwrap_or_default()
         };
         self.spend(values.iter().flatten().map(|fields| size(fields)).sum());
+        values.iter().flatten().flatten().for_each(|value| self.heeded(&assign.name, value));
         if !assign.append {
             return values;
         }
@@ -64,8 +65,33 @@ impl Walk<'_> {
         Some(field)
     }
 
+    /// Variables that stand for others.
+    pub(super) fn refer(&mut self, assigned: &[(String, Vec<Value>)]) {
+        for (name, values) in assigned {
+            let to = values.iter().flatten().flatten().find_map(Field::literal);
+            self.refs.extend(to.map(|to| (name.clone(), to)));
+        }
+    }
+
+    /// Sets a variable of the shell, which may be exported.
+    pub(super) fn keep_variable(&mut self, name: &str, values: &[Value], declared: bool, sure: bool) {
+        self.assign(name, values, sure);
+        if declared || self.exporting || self.exports.iter().any(|(exported, _)| exported == name) {
+            for value in values {
+                let export = (name.to_owned(), value.clone());
+                if !self.exports.contains(&export) {
+                    self.exports.push(export);
+                }
+            }
+        }
+    }
+
     /// A variable is set that a program may take a command from, or a file of them.
     pub(super) fn heeded(&mut self, name: &str, value: &Field) {
+        // Arithmetic, `[[ -v`, prompts and `@P` run what stands in a value.
+        if value.literal().is_some_and(|text| text.contains("$(") || text.contains('`')) {
+            self.field_text(value);
+        }
         let Some(heeds) = self.rules.section("heeds") else { return };
         if heeds.has("commands", name) && !value.is_any() {
             self.run_setting(name, value);
@@ -100,6 +126,13 @@ fn join(old: &[Field], new: &[Field], list: bool) -> Value {
 
 impl Values for Walk<'_> {
     fn parameter(&mut self, name: &str) -> Vec<Value> {
+        let name = self
+            .refs
+            .iter()
+            .rev()
+            .find(|(other, _)| other == name)
+            .map_or(name.to_owned(), |(_, to)| to.clone());
+        let name = name.as_str();
         if let Some(values) = self.variables.get(name).filter(|values| !values.is_empty()) {
             let other = !self.functions.is_empty()
                 && (name == "@" || name == "*" || name.starts_with(|c: char| c.is_ascii_digit()));

@@ -65,6 +65,10 @@ pub(super) struct Walk<'a> {
     pub(super) files: Files,
     /// A protected file that is opened to be read: a descriptor may lead to it.
     pub(super) reads: Option<(String, Entry<'static>)>,
+    /// Variables that stand for others: `declare -n`.
+    pub(super) refs: Vec<(String, String)>,
+    /// Whether globs match what is hidden, and without case.
+    pub(super) wide: bool,
     /// Whether every variable that is set is exported.
     pub(super) exporting: bool,
     /// Aliases of the shell.
@@ -121,6 +125,8 @@ impl<'a> Walk<'a> {
             opened: None,
             files: Files::default(),
             reads: None,
+            refs: Vec::new(),
+            wide: false,
             exporting: false,
             names: Vec::new(),
             variables: HashMap::new(),
@@ -326,21 +332,18 @@ impl<'a> Walk<'a> {
             let name = list.first().and_then(Field::literal);
             matches!(name.as_deref(), Some("export" | "declare" | "typeset" | "local" | "readonly"))
         });
-        for (name, values) in assigned {
-            values.iter().flatten().flatten().for_each(|value| self.heeded(&name, value));
-            if command.words.is_empty() || declares {
-                self.assign(&name, &values, setting.sure);
-                if declares || self.exporting || self.exports.iter().any(|(exported, _)| *exported == name) {
-                    for value in &values {
-                        let export = (name.clone(), value.clone());
-                        if !self.exports.contains(&export) {
-                            self.exports.push(export);
-                        }
-                    }
-                }
-            } else {
-                setting.variables.extend(values.into_iter().map(|value| (name.clone(), value)));
-            }
+        let refers = declares && lists.iter().flatten().any(|field| field.literal().as_deref() == Some("-n"));
+        if refers {
+            self.refer(&assigned);
+        } else if command.words.is_empty() || declares {
+            assigned
+                .iter()
+                .for_each(|(name, values)| self.keep_variable(name, values, declares, setting.sure));
+        } else {
+            let values = |(name, values): (String, Vec<Value>)| {
+                values.into_iter().map(move |value| (name.clone(), value))
+            };
+            setting.variables.extend(assigned.into_iter().flat_map(values));
         }
         // What a compound command printed is what its redirects are about.
         // `$(<FILE)` prints the file.

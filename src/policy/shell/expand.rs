@@ -1,6 +1,6 @@
 //! From words to fields: braces, tildes, parameters, substitutions, splitting. Globs stay, for who can see the files.
 
-use super::{Bit, Cell, Field, Fill, Hole, Script, Word};
+use super::{Bit, Cell, Escapes, Field, Fill, Hole, Script, Word, unescape};
 
 /// What a variable holds: several fields if it is a list; `None` if that is not known.
 pub type Value = Option<Vec<Field>>;
@@ -244,6 +244,20 @@ fn operate(value: &str, operation: &str) -> Option<String> {
     }
     if let Some(prefix) = operation.strip_prefix('#') {
         return value.strip_prefix(prefix.trim_start_matches('#')).map(str::to_owned);
+    }
+    match operation {
+        "," | ",," | "@L" => return Some(value.to_lowercase()),
+        "^" | "^^" | "@U" => return Some(value.to_uppercase()),
+        "@E" | "@P" => return Some(unescape(value, Escapes::Quoted)),
+        _ => {}
+    }
+    if let Some(range) = operation.strip_prefix(':') {
+        let (start, length) = range.split_once(':').unwrap_or((range, ""));
+        let rest = value.chars().skip(start.trim().parse().ok()?);
+        return Some(match length.trim().parse() {
+            Ok(length) => rest.take(length).collect(),
+            Err(_) => rest.collect(),
+        });
     }
     let (from, to) = operation.strip_prefix('/')?.trim_start_matches('/').split_once('/')?;
     Some(value.replace(from, to))

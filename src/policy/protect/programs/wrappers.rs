@@ -31,6 +31,17 @@ impl Walk<'_> {
         let mut folder = None;
         let mut skip = wrapper.count("skip");
         let mut token = None;
+        // `exec -a NAME`: the program goes by that name.
+        let named = match arguments {
+            [option, name, rest @ ..] if name_is(option, "-a") && wrapper.has("names", "exec") => {
+                Some((name, rest))
+            }
+            _ => None,
+        };
+        if let Some((name, rest)) = named {
+            let list = [std::slice::from_ref(name), rest.get(1..).unwrap_or_default()].concat();
+            self.command(&list, &setting);
+        }
         let mut rest = arguments.iter().enumerate();
         while let Some((at, argument)) = rest.next() {
             let word = argument.literal().unwrap_or_default();
@@ -309,4 +320,8 @@ fn after_options<'f>(wrapper: Entry<'static>, arguments: &'f [Field]) -> &'f [Fi
         at += usize::from(matches!(valued(wrapper, argument, &word), Some((_, None))));
     }
     arguments.get(at..).unwrap_or_default()
+}
+
+fn name_is(field: &Field, text: &str) -> bool {
+    field.literal().as_deref() == Some(text)
 }

@@ -175,7 +175,8 @@ impl Walk<'_> {
     /// Writes an operand, and what is in it if the program takes whole folders.
     fn take(&mut self, name: &str, sorted: &Sorted, field: &Field, how: &str) {
         self.write(field, how);
-        let removes = matches!(name, "rm" | "mv" | "trash" | "trash-put" | "move" | "del" | "srm" | "gmv");
+        let removes = matches!(name, "rm" | "mv" | "trash" | "trash-put" | "move" | "del" | "srm" | "gmv")
+            || sorted.options.contains("--remove-files");
         if removes || (sorted.options.contains('R') && name.starts_with("ch")) {
             for field in self.spread(field) {
                 self.whole(&field, how);
