@@ -82,7 +82,12 @@ impl Walk<'_> {
             "rev" if input.is_some() => input.map(|input| {
                 let turned = |line: Field| line.bits.into_iter().rev().chain([Bit::Char('\n')]);
                 Field {
-                    bits: input.parts('\n').into_iter().flat_map(turned).collect(),
+                    bits: input
+                        .parts('\n')
+                        .into_iter()
+                        .filter(|line| !line.bits.is_empty())
+                        .flat_map(turned)
+                        .collect(),
                     unknown: input.unknown.clone(),
                 }
             }),

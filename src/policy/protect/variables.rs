@@ -170,6 +170,7 @@ impl Values for Walk<'_> {
     }
 
     fn pipe(&mut self, script: &Script, from: bool) -> Value {
+        self.spend(4096);
         let text = if from { Some(self.printed_in(script)?) } else { None };
         Some(vec![self.files.pipe(text, script)])
     }

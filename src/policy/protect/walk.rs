@@ -371,8 +371,13 @@ impl<'a> Walk<'a> {
             if lists.len() * alternatives.len() > MOST_LISTS {
                 alternatives = vec![vec![Field::any("too many possible words")]];
             }
-            if let ([list], [more]) = (lists.as_mut_slice(), alternatives.as_mut_slice()) {
-                list.append(more);
+            if let [more] = alternatives.as_mut_slice() {
+                self.spend(lists.len() * (size(more) + 64 * more.len()));
+                if let [list] = lists.as_mut_slice() {
+                    list.append(more);
+                } else {
+                    lists.iter_mut().for_each(|list| list.extend_from_slice(more));
+                }
                 continue;
             }
             self.spend(lists.iter().map(|list| size(list)).sum::<usize>() * alternatives.len());
