@@ -33,8 +33,12 @@ pub fn expand(word: &Word, values: &mut dyn Values, whole: bool) -> Vec<Vec<Fiel
     }
     let mut results: Vec<Vec<Field>> = vec![Vec::new()];
     for cells in braces(&word.cells) {
-        let alternatives = expand_one(&cells, word.quoted, values, false);
-        results = cross(&results, &alternatives);
+        let mut alternatives = expand_one(&cells, word.quoted, values, false);
+        // Of one alternative nothing is copied: braces make many words.
+        match (results.as_mut_slice(), alternatives.as_mut_slice()) {
+            ([result], [one]) => result.append(one),
+            _ => results = cross(&results, &alternatives),
+        }
     }
     results
 }
