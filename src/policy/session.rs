@@ -78,6 +78,10 @@ impl Site {
     /// Whether `folder` is of the same project: of its repository, whichever worktree, or below its root where there is none.
     #[must_use]
     pub fn is_about(&self, folder: &Path) -> bool {
+        // That is the folder by which the project was found.
+        if folder == self.start {
+            return true;
+        }
         let folder = real(folder);
         match Repository::discover(&folder) {
             Some(repository) => real(repository.shared_root()) == real(&self.root),
