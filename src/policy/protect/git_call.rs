@@ -269,6 +269,7 @@ impl Walk<'_> {
             }
             _ => {}
         }
+        self.git_targets(command, arguments, &how);
         let outputs = arguments.iter().enumerate().filter(|(_, field)| git::starts(field, "--output"));
         for (at, field) in outputs.collect::<Vec<_>>() {
             let value = if field.bits.contains(&Bit::Char('=')) {
@@ -281,6 +282,40 @@ impl Walk<'_> {
         if matches!(command, "archive" | "bundle" | "format-patch") {
             let at = words.iter().position(|word| matches!(word.as_str(), "-o" | "create"));
             at.and_then(|at| arguments.get(at + 1)).into_iter().for_each(|file| self.write(file, &how));
+        }
+    }
+
+    /// Folders that git fills, and files that it writes by options.
+    fn git_targets(&mut self, command: &str, arguments: &[Field], how: &str) {
+        let operands: Vec<&Field> = arguments.iter().filter(|field| !git::starts(field, "-")).collect();
+        let joined = |option: &str| -> Vec<Field> {
+            let given = arguments.iter().filter(move |field| git::starts(field, option));
+            given
+                .map(|field| field.after(option.chars().count()))
+                .filter(|value| !value.bits.is_empty())
+                .collect()
+        };
+        let mut files: Vec<Field> = match command {
+            "interpret-trailers" => operands.iter().map(|field| (*field).clone()).collect(),
+            _ => joined("--export-marks="),
+        };
+        let mut folders = [joined("--prefix="), joined("--directory=")].concat();
+        match command {
+            "clone" | "worktree" | "init" => {
+                folders.extend(operands.iter().skip(1).map(|field| (*field).clone()))
+            }
+            "format-patch" | "bugreport" | "diagnose" => folders.extend(joined("-o")),
+            "archive" => files.extend(joined("-o")),
+            _ => {}
+        }
+        if command == "init" {
+            folders.extend(operands.first().map(|field| (*field).clone()));
+        }
+        files.iter().for_each(|file| self.write(file, how));
+        for mut folder in folders {
+            self.whole(&folder, how);
+            folder.bits.extend("/x".chars().map(Bit::Char));
+            self.write(&folder, how);
         }
     }
 
