@@ -31,6 +31,27 @@ const ENTRIES: usize = 20_000;
 /// The largest sidecar that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
+/// Statuses of a task. `canceled` also in the other spelling, which others read as well.
+pub const STATUSES: [&str; 15] = [
+    "new",
+    "planning",
+    "planned",
+    "in_progress",
+    "blocked",
+    "verifying",
+    "verified",
+    "needs_decision",
+    "not_verified",
+    "failed",
+    "delivered",
+    "canceled",
+    "cancelled",
+    "accepted",
+    "archived",
+];
+/// Those of a task that nobody works on any more.
+pub const ENDED: [&str; 4] = ["canceled", "cancelled", "accepted", "archived"];
+
 /// Where an agent works.
 #[derive(Debug, Clone)]
 pub struct Site {

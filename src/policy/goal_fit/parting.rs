@@ -34,7 +34,8 @@ pub(super) fn part(call: &Call<'_>, subject: &Subject, findings: &[Finding]) -> 
     if !subject.bound || subject.is_done() {
         return parted;
     }
-    let mut say = |what: String| parted.said.push_str(&format!("[stop-gate] {what}\n"));
+    let Parted { said, released } = &mut parted;
+    let mut say = |what: String| said.push_str(&format!("[stop-gate] {what}\n"));
     match hand_over(subject, findings) {
         Ok(true) => say(format!("{HANDOFF} says what is open")),
         Ok(false) => {}
@@ -46,23 +47,19 @@ pub(super) fn part(call: &Call<'_>, subject: &Subject, findings: &[Finding]) -> 
     let name = subject.task();
     let stream = Stream::of(&subject.site.start);
     match leave::leave(&stream, &name, &actor.name, call.now_ms) {
-        Ok(Some(released)) => {
+        Ok(Some(claim)) => {
             say(format!(
                 "the claim on {name} is released; the next prompt takes it up again, if nobody else has"
             ));
-            parted.released = Some(released);
+            *released = Some(claim);
         }
         Ok(None) => {}
         Err(error) => say(format!("the claim on {name} was not released: {error}")),
     }
     match assignment::release(&subject.place(), &name, &actor.name, call.now_ms) {
-        Ok(true) => parted.said.push_str(&format!("[stop-gate] the assignment of {name} is released\n")),
+        Ok(true) => say(format!("the assignment of {name} is released")),
         Ok(false) => {}
-        Err(error) => {
-            parted
-                .said
-                .push_str(&format!("[stop-gate] the assignment of {name} was not released: {error}\n"));
-        }
+        Err(error) => say(format!("the assignment of {name} was not released: {error}")),
     }
     parted
 }

@@ -7,7 +7,7 @@
 
 use super::finding::{Finding, Kind, Weight};
 use super::subject::Subject;
-use crate::policy::session::object;
+use crate::policy::session::{STATUSES, object};
 use crate::policy::text;
 use crate::sys::clock;
 use serde_json::{Map, Value};
@@ -15,24 +15,6 @@ use serde_json::{Map, Value};
 /// Findings that are said; flow-agents says as many lines.
 const MOST: usize = 12;
 
-/// Statuses of a task. `canceled` also in the other spelling, which others read as well.
-const STATUSES: [&str; 15] = [
-    "new",
-    "planning",
-    "planned",
-    "in_progress",
-    "blocked",
-    "verifying",
-    "verified",
-    "needs_decision",
-    "not_verified",
-    "failed",
-    "delivered",
-    "canceled",
-    "cancelled",
-    "accepted",
-    "archived",
-];
 const PHASES: [&str; 11] = [
     "idea",
     "backlog",

@@ -30,14 +30,7 @@ impl Walk<'_> {
             }
             "popd" => self.change_folder(Some(&Field::of("-")), setting),
             "eval" => {
-                let mut all = Field::default();
-                for (at, field) in arguments.iter().enumerate() {
-                    if at > 0 {
-                        all.bits.push(Bit::Char(' '));
-                    }
-                    all.push(field);
-                }
-                self.text_here(&all, setting.sure);
+                self.text_here(&Field::joined(arguments), setting.sure);
             }
             "trap" | "alias" => {
                 for field in arguments.iter().filter(|field| !git::starts(field, "-")) {
@@ -60,7 +53,7 @@ impl Walk<'_> {
                 }
             }
             "export" | "declare" | "typeset" | "local" | "readonly" => {
-                let function = arguments.iter().any(|field| field.literal().as_deref() == Some("-f"));
+                let function = arguments.iter().any(|field| field.is("-f"));
                 for argument in arguments {
                     // What an expansion made an assignment.
                     if let (name, Some(value)) = git::setting(argument)
@@ -124,7 +117,7 @@ impl Walk<'_> {
                 }
                 let list = name != "read" || arguments.iter().any(|field| field.shown().contains('a'));
                 let words = input.as_ref().filter(|_| list && name != "let").map(Field::words);
-                let callback = arguments.iter().position(|field| field.literal().as_deref() == Some("-C"));
+                let callback = arguments.iter().position(|field| field.is("-C"));
                 let callback = callback.and_then(|at| arguments.get(at + 1)).cloned();
                 callback.iter().for_each(|text| self.text_here(text, false));
                 for name in arguments.iter().filter_map(Field::literal) {

@@ -57,7 +57,7 @@ impl Walk<'_> {
             self.run_named(name, arguments);
         }
         match name {
-            "make" | "gmake" => self.make(arguments, setting),
+            "make" | "gmake" | "remake" => self.make(arguments, setting),
             "npm" | "pnpm" | "yarn" | "bun" => self.npm(arguments),
             _ => {}
         }
@@ -100,9 +100,7 @@ impl Walk<'_> {
                 let outputs = arguments.iter().filter(|field| git::starts(field, "of="));
                 outputs.for_each(|field| self.write(&field.after(3), "dd to"));
             }
-            "python" | "python3"
-                if arguments.iter().any(|field| field.literal().as_deref() == Some("json.tool")) =>
-            {
+            "python" | "python3" if arguments.iter().any(|field| field.is("json.tool")) => {
                 let files = arguments.iter().skip(2).filter(|field| !git::starts(field, "-"));
                 files.skip(1).for_each(|field| self.write(field, "json.tool to"));
             }
@@ -163,25 +161,25 @@ impl Walk<'_> {
     fn program_of(&mut self, path: &str) -> String {
         let base = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_lowercase();
         let own = base(path.strip_prefix('=').unwrap_or(path));
-        let known = own == "git"
-            || own.starts_with("git-")
-            || SHELLS.contains(&own.as_str())
-            || ["program", "wrapper"].iter().any(|table| self.rules.named(table, &own).is_some());
+        let known = own.starts_with("git-") || self.is_program(&own);
         let followed = if known || !path.contains('/') { None } else { self.keys(&Field::of(path)).pop() };
         // A copy goes by the name of what it is a copy of.
         let copied = self.origin_of(path).map(|path| base(&path));
         copied.or_else(|| followed.map(|path| base(&path))).unwrap_or(own)
     }
 
+    /// Whether a name is that of git, a shell, or a program of the tables.
+    pub(super) fn is_program(&self, name: &str) -> bool {
+        name == "git"
+            || SHELLS.contains(&name)
+            || ["program", "wrapper"].iter().any(|table| self.rules.named(table, name).is_some())
+    }
+
     /// What an alias of the shell runs. A shell that takes no alias from a script runs the command itself.
     fn shell_alias(&mut self, name: &str, arguments: &[Field], setting: &Setting) {
         let Some(at) = self.names.iter().rposition(|(alias, _)| alias == name) else { return };
         let (alias, text) = self.names.remove(at);
-        let mut line = text.clone();
-        for argument in arguments {
-            line.bits.push(Bit::Char(' '));
-            line.push(argument);
-        }
+        let line = Field::joined(&[std::slice::from_ref(&text), arguments].concat());
         self.text_here(&line, setting.sure);
         self.names.push((alias, text));
     }

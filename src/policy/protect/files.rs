@@ -248,6 +248,12 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether the call itself writes a file, and what is known.
+    pub(super) fn is_written(&mut self, file: &Field) -> bool {
+        !self.files.texts.is_empty()
+            && self.keys(file).iter().any(|key| self.files.texts_of(key).iter().any(Option::is_some))
+    }
+
     /// The texts that the call itself writes to a file.
     pub(super) fn written(&mut self, file: &Field) -> Vec<Field> {
         if self.files.texts.is_empty() {

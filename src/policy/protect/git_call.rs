@@ -124,15 +124,8 @@ impl Walk<'_> {
     pub(super) fn aliased(&mut self, text: &str, arguments: &[Field], setting: &Setting, depth: usize) {
         match text.strip_prefix('!') {
             Some(shell) => {
-                let mut field = Field::of(shell);
-                for argument in arguments {
-                    field.bits.push(Bit::Char(' '));
-                    field.push(argument);
-                }
-                self.field_text(&field);
                 // As git does it: the arguments follow as they are, and are those of the text.
-                let mut whole = Field::of(&format!("{shell} \"$@\""));
-                whole.unknown = field.unknown;
+                let whole = Field::of(&format!("{shell} \"$@\""));
                 let list = [&[Field::of("sh"), Field::of("-c"), whole, Field::of("git")], arguments].concat();
                 self.command(&list, setting);
             }

@@ -1,5 +1,6 @@
 //! Lists of files that programs print: of them only the protected ones are kept, and that there may be others.
 
+use super::printed::lines_of;
 use super::walk::Walk;
 use super::{git, git_call};
 use crate::policy::shell::{Bit, Field};
@@ -40,7 +41,7 @@ impl Walk<'_> {
                 let hits: Vec<Field> =
                     operands.into_iter().flat_map(|operand| self.listed(operand)).collect();
                 if all_files {
-                    return Some(lines(hits, None));
+                    return Some(lines_of(hits));
                 }
                 hits
             }
@@ -53,7 +54,7 @@ impl Walk<'_> {
             "compgen" => self.listed(&here),
             _ => self.found_by(arguments),
         };
-        Some(lines(hits, Some(name)))
+        Some(with_others(hits))
     }
 
     /// The files in which `grep -l` and the like find something.
@@ -70,7 +71,7 @@ impl Walk<'_> {
         let mut ended = false;
         let operand = |field: &&Field| {
             let operand = ended || !git::starts(field, "-");
-            ended |= field.literal().as_deref() == Some("--");
+            ended |= field.is("--");
             operand
         };
         let operands: Vec<&Field> = arguments.iter().filter(operand).collect();
@@ -99,7 +100,7 @@ impl Walk<'_> {
                 hits.push(hit);
             }
         }
-        Some(lines(hits, Some("grep")))
+        Some(with_others(hits))
     }
 
     fn is_file(&self, operand: &Field) -> bool {
@@ -131,14 +132,9 @@ impl Walk<'_> {
     }
 }
 
-/// A list of files; `others`: the program that may print more of them.
-fn lines(hits: Vec<Field>, others: Option<&str>) -> Field {
-    let mut list = Field::default();
-    for hit in hits.into_iter().chain(others.map(|_| Field::any(OTHERS))) {
-        list.push(&hit);
-        list.bits.push(Bit::Char('\n'));
-    }
-    list
+/// A list of files of which the program may print more.
+fn with_others(hits: Vec<Field>) -> Field {
+    lines_of(hits.into_iter().chain([Field::any(OTHERS)]))
 }
 
 /// Whether a regular expression may match a line: of one of its alternatives every plain part is in it.

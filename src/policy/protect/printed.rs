@@ -58,13 +58,15 @@ impl Walk<'_> {
             },
             "dirname" | "basename" | "realpath" | "readlink" => {
                 let paths = arguments.iter().filter(|field| !git::starts(field, "-"));
-                Some(lines_of(paths.map(|path| part_of(name, path)).collect()))
+                Some(lines_of(paths.map(|path| part_of(name, path))))
             }
             "which" | "command" | "type" => {
                 let names = arguments.iter().filter(|field| !git::starts(field, "-"));
-                Some(lines_of(names.cloned().collect()))
+                Some(lines_of(names.cloned()))
             }
-            "git" if names(arguments, "rev-parse") => self.git_paths(arguments),
+            "git" if arguments.first().is_some_and(|command| command.is("rev-parse")) => {
+                self.git_paths(arguments)
+            }
             "mktemp" => self.temporary(arguments),
             "cat" | "tac" | "nl" | "head" | "tail" | "sort" | "uniq" | "column" | "less" | "more" | "pv" => {
                 self.through(arguments, setting)
@@ -98,7 +100,7 @@ impl Walk<'_> {
             _ if input.is_some_and(is_changed) => Some(changed()),
             _ if input.is_some_and(is_known) && CODERS.contains(&name) => Some(changed()),
             _ if self.hints(arguments, input) => Some(changed()),
-            _ if arguments.iter().any(|file| !self.written(file).is_empty()) => Some(edited_text()),
+            _ if arguments.iter().any(|file| self.is_written(file)) => Some(edited_text()),
             _ => input.filter(|input| is_known(input) || is_edited(input)).map(|_| edited_text()),
         }
     }
@@ -190,13 +192,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a word is among the first arguments.
-fn names(arguments: &[Field], word: &str) -> bool {
-    arguments.first().and_then(Field::literal).as_deref() == Some(word)
-}
-
 /// Fields, each on a line.
-fn lines_of(fields: Vec<Field>) -> Field {
+pub(super) fn lines_of(fields: impl IntoIterator<Item = Field>) -> Field {
     let mut lines = Field::default();
     for field in fields {
         lines.push(&field);
@@ -238,12 +235,7 @@ fn echo(arguments: &[Field]) -> Field {
     // Shells differ in what they take for options; what is left over is printed by one of them.
     let options = arguments.first().and_then(Field::literal);
     let option = matches!(options.as_deref(), Some("-n" | "-e" | "-ne" | "-en" | "-E"));
-    let mut words = arguments.iter().skip(usize::from(option));
-    let mut line = words.next().cloned().unwrap_or_default();
-    for word in words {
-        line.bits.push(Bit::Char(' '));
-        line.push(word);
-    }
+    let mut line = Field::joined(arguments.get(usize::from(option)..).unwrap_or_default());
     let ends = !options.is_some_and(|option| option.starts_with('-') && option.contains('n'));
     line.bits.extend(ends.then_some(Bit::Char('\n')));
     // Shells differ also in whether they read escapes.
@@ -259,7 +251,7 @@ fn echo(arguments: &[Field]) -> Field {
 
 pub(super) fn printf(arguments: &[Field]) -> Option<Field> {
     let (format, values) = arguments.split_first()?;
-    if format.literal().as_deref() == Some("--") {
+    if format.is("--") {
         return printf(values);
     }
     let format = unescape(&format.literal()?, Escapes::Printed);

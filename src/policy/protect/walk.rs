@@ -332,7 +332,7 @@ impl<'a> Walk<'a> {
             let name = list.first().and_then(Field::literal);
             matches!(name.as_deref(), Some("export" | "declare" | "typeset" | "local" | "readonly"))
         });
-        let refers = declares && lists.iter().flatten().any(|field| field.literal().as_deref() == Some("-n"));
+        let refers = declares && lists.iter().flatten().any(|field| field.is("-n"));
         if refers {
             self.refer(&assigned);
         } else if command.words.is_empty() || declares {

@@ -53,6 +53,23 @@ impl Field {
         Self { bits: shown.chars().map(bit).collect(), unknown }
     }
 
+    /// Several, with a blank between two.
+    #[must_use]
+    pub fn joined(fields: &[Self]) -> Self {
+        let mut joined = Self::default();
+        for (at, field) in fields.iter().enumerate() {
+            joined.bits.extend((at > 0).then_some(Bit::Char(' ')));
+            joined.push(field);
+        }
+        joined
+    }
+
+    /// Whether it is this text, and all of it is known.
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        self.bits.iter().copied().eq(text.chars().map(Bit::Char))
+    }
+
     /// Whether nothing is known of it.
     #[must_use]
     pub fn is_any(&self) -> bool {

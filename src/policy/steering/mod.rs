@@ -12,26 +12,12 @@
 mod kits;
 mod resume;
 
-use super::session::{Site, object};
+use super::session::{ENDED, STATUSES, Site, object};
 use super::{Call, Outcome, Stdout, text};
 use crate::hosts::Kind;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-/// Statuses of a task that is worked on.
-const ACTIVE: [&str; 11] = [
-    "new",
-    "planning",
-    "planned",
-    "in_progress",
-    "blocked",
-    "verifying",
-    "verified",
-    "needs_decision",
-    "not_verified",
-    "failed",
-    "delivered",
-];
 /// Longest text of a sidecar that is repeated.
 const LONG: usize = 240;
 /// Longest name that is repeated.
@@ -96,7 +82,8 @@ impl Task {
         let folder = site.session(actor, searched)?;
         let state = object(&folder.join("state.json"))?;
         let task = Self { folder, state };
-        let is_active = ACTIVE.contains(&task.word("status").as_str());
+        let status = task.word("status");
+        let is_active = STATUSES.contains(&status.as_str()) && !ENDED.contains(&status.as_str());
         (is_active && task.next("status") != "done").then_some(task)
     }
 

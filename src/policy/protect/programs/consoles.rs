@@ -1,4 +1,4 @@
-//! Programs with commands of their own, one of which starts a process: editors, debuggers, clients of databases, make.
+//! Programs with commands of their own, one of which starts a process: editors, debuggers, clients of databases.
 
 use crate::policy::code::Code;
 use crate::policy::code::tongue::Tongue;
@@ -6,65 +6,48 @@ use crate::policy::protect::git;
 use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::shell::Field;
 
-/// The programs.
-const CONSOLES: &[&str] = &[
-    "vi",
-    "vim",
-    "nvim",
-    "ex",
-    "ed",
-    "red",
-    "view",
-    "gvim",
-    "vimdiff",
-    "emacs",
-    "emacsclient",
-    "less",
-    "more",
-    "man",
-    "ftp",
-    "sftp",
-    "dc",
-    "mail",
-    "mailx",
-    "mutt",
-    "gnuplot",
-    "gdb",
-    "rust-gdb",
-    "lldb",
-    "rust-lldb",
-    "cgdb",
-    "sqlite3",
-    "sqlite",
-    "psql",
-    "mysql",
-    "mariadb",
-    "make",
-    "gmake",
-    "remake",
-    "expect",
-    "tclsh",
-    "wish",
-    "jimsh",
-    "tmux",
-    "screen",
-    "zellij",
-    "byobu",
-];
+/// What a program takes its commands from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Console {
+    Editor,
+    Emacs,
+    Pager,
+    Plotter,
+    Debugger,
+    Sqlite,
+    Database,
+    Tcl,
+    Terminal,
+}
+
+impl Console {
+    fn of(program: &str) -> Option<Self> {
+        Some(match program {
+            "vi" | "vim" | "nvim" | "ex" | "ed" | "red" | "view" | "gvim" | "vimdiff" => Self::Editor,
+            "emacs" | "emacsclient" => Self::Emacs,
+            "less" | "more" | "man" | "ftp" | "sftp" | "dc" | "mail" | "mailx" | "mutt" => Self::Pager,
+            "gnuplot" => Self::Plotter,
+            "gdb" | "rust-gdb" | "lldb" | "rust-lldb" | "cgdb" => Self::Debugger,
+            "sqlite3" | "sqlite" => Self::Sqlite,
+            "psql" | "mysql" | "mariadb" => Self::Database,
+            "expect" | "tclsh" | "wish" | "jimsh" => Self::Tcl,
+            "tmux" | "screen" | "zellij" | "byobu" => Self::Terminal,
+            _ => return None,
+        })
+    }
+}
 
 impl Walk<'_> {
     /// What the commands that a program is given start and write.
     pub(in crate::policy::protect) fn console(&mut self, name: &str, arguments: &[Field], setting: &Setting) {
-        if !CONSOLES.contains(&name) {
-            return;
-        }
+        let Some(console) = Console::of(name) else { return };
         // A file that the call writes may hold commands, too.
         let files: Vec<Field> = arguments.iter().flat_map(|file| self.written(file)).collect();
         let texts = arguments.iter().chain(setting.input.known()).chain(&files);
         let texts: Vec<String> = texts.map(Field::shown).collect();
         let lines = || texts.iter().flat_map(|text| text.lines());
-        match name {
-            "vi" | "vim" | "nvim" | "ex" | "ed" | "red" | "view" | "gvim" | "vimdiff" => {
+        match console {
+            Console::Editor => {
                 for text in &texts {
                     if !matches!(name, "view" | "vimdiff") {
                         self.named_in(text, "an editor's command on");
@@ -76,22 +59,22 @@ impl Walk<'_> {
                     self.after_word(line, &["te", "ter", "term", "termi", "terminal"]);
                 }
             }
-            "emacs" | "emacsclient" => {
+            Console::Emacs => {
                 for text in &texts {
                     self.named_in(text, "an editor's command on");
                     self.run_text(Tongue::Lisp, text);
                 }
             }
-            "less" | "more" | "man" | "ftp" | "sftp" | "dc" | "mail" | "mailx" | "mutt" => {
+            Console::Pager => {
                 texts.iter().for_each(|text| self.banged(text));
             }
-            "gnuplot" => {
+            Console::Plotter => {
                 for text in &texts {
                     self.banged(text);
                     self.run_text(Tongue::Other, text);
                 }
             }
-            "gdb" | "rust-gdb" | "lldb" | "rust-lldb" | "cgdb" => {
+            Console::Debugger => {
                 lines().for_each(|line| self.debugger(line));
                 let at = arguments
                     .iter()
@@ -100,15 +83,14 @@ impl Walk<'_> {
                     self.apart(|walk| walk.command(list, setting));
                 }
             }
-            "sqlite3" | "sqlite" => {
+            Console::Sqlite => {
                 let operand = arguments.iter().find(|field| !git::starts(field, "-"));
                 operand.into_iter().for_each(|file| self.write(file, "a database in"));
                 lines().for_each(|line| self.sqlite(line));
             }
-            "psql" | "mysql" | "mariadb" => lines().for_each(|line| self.database(line)),
-            "make" | "gmake" | "remake" => self.make(arguments, setting),
-            "expect" | "tclsh" | "wish" | "jimsh" => texts.iter().for_each(|text| self.tcl(text)),
-            "tmux" | "screen" | "zellij" | "byobu" => {
+            Console::Database => lines().for_each(|line| self.database(line)),
+            Console::Tcl => texts.iter().for_each(|text| self.tcl(text)),
+            Console::Terminal => {
                 for at in 0..arguments.len().min(24) {
                     let list = arguments.get(at..).unwrap_or_default();
                     self.apart(|walk| {
@@ -122,7 +104,6 @@ impl Walk<'_> {
                     });
                 }
             }
-            _ => {}
         }
     }
 

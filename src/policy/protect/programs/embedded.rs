@@ -3,7 +3,6 @@
 //! A program that is not known may run what its arguments name. From each that is the name of git, a shell, or a program of
 //! the tables, the rest is judged as a command; an argument of several words that begins so, as shell text.
 
-use crate::policy::protect::commands::SHELLS;
 use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::rules::Rules;
 use crate::policy::shell::Field;
@@ -41,7 +40,7 @@ impl Walk<'_> {
             if talks(&name) {
                 break;
             }
-            if name == "-" || !self.is_runner(&name) {
+            if name == "-" || !self.is_program(&name) {
                 continue;
             }
             if text.contains(char::is_whitespace) {
@@ -51,11 +50,5 @@ impl Walk<'_> {
             }
         }
         self.printed = printed;
-    }
-
-    fn is_runner(&self, name: &str) -> bool {
-        name == "git"
-            || SHELLS.contains(&name)
-            || ["program", "wrapper"].iter().any(|table| self.rules.named(table, name).is_some())
     }
 }

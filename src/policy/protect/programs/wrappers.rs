@@ -1,7 +1,6 @@
 //! Programs that run what their arguments name: `[[wrapper]]` in `config/policies.toml`.
 
 use super::writers::behind_name;
-use crate::policy::protect::commands::SHELLS;
 use crate::policy::protect::streams::Input;
 use crate::policy::protect::walk::{Setting, Walk};
 use crate::policy::protect::{What, git};
@@ -33,7 +32,7 @@ impl Walk<'_> {
         let mut token = None;
         // `exec -a NAME`: the program goes by that name.
         let named = match arguments {
-            [option, name, rest @ ..] if name_is(option, "-a") && wrapper.has("names", "exec") => {
+            [option, name, rest @ ..] if option.is("-a") && wrapper.has("names", "exec") => {
                 Some((name, rest))
             }
             _ => None,
@@ -122,7 +121,7 @@ impl Walk<'_> {
             "joined" => {
                 let at = list.iter().position(|field| git::starts(field, ":::")).unwrap_or(list.len());
                 let (command, inputs) = list.split_at(at.min(list.len()));
-                let text = join(command);
+                let text = Field::joined(command);
                 let inputs = inputs.iter().filter(|field| !git::starts(field, ":::"));
                 let mut given: Vec<Field> = inputs.take(16).cloned().collect();
                 if name == "parallel" {
@@ -174,9 +173,7 @@ impl Walk<'_> {
             let text = behind_name(argument);
             let blank = text.bits.iter().any(|bit| matches!(bit, Bit::Char(c) if c.is_whitespace()));
             let base = words.get(at).and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-            let known = base == "git"
-                || SHELLS.contains(&base)
-                || ["program", "wrapper"].iter().any(|table| self.rules.named(table, base).is_some());
+            let known = self.is_program(base);
             if blank {
                 self.field_text(&text);
                 if name == "expect" {
@@ -281,25 +278,13 @@ fn tcl(text: &Field) -> Field {
     Field { bits: text.bits.iter().map(quote).collect(), unknown: text.unknown.clone() }
 }
 
-/// Fields with a space between them.
-fn join(fields: &[Field]) -> Field {
-    let mut joined = Field::default();
-    for (at, field) in fields.iter().enumerate() {
-        if at > 0 {
-            joined.bits.push(Bit::Char(' '));
-        }
-        joined.push(field);
-    }
-    joined
-}
-
 /// A text with an input in the place of `{}`, `{1}` and the like, or behind it.
 fn placed(text: &Field, input: &Field) -> Field {
     let (open, close) = (Bit::Char('{'), Bit::Char('}'));
     let at = text.bits.iter().position(|bit| *bit == open);
     let end = text.bits.iter().position(|bit| *bit == close);
     let (Some(at), Some(end)) = (at, end.filter(|end| at.is_some_and(|at| at < *end))) else {
-        return join(&[text.clone(), input.clone()]);
+        return Field::joined(&[text.clone(), input.clone()]);
     };
     let mut whole =
         Field { bits: text.bits.iter().take(at).copied().collect(), unknown: text.unknown.clone() };
@@ -320,8 +305,4 @@ fn after_options<'f>(wrapper: Entry<'static>, arguments: &'f [Field]) -> &'f [Fi
         at += usize::from(matches!(valued(wrapper, argument, &word), Some((_, None))));
     }
     arguments.get(at..).unwrap_or_default()
-}
-
-fn name_is(field: &Field, text: &str) -> bool {
-    field.literal().as_deref() == Some(text)
 }
