@@ -294,7 +294,10 @@ proptest! {
         let (_, secret) = secret;
         let masked = mask(&format!("{before}{left}{secret}{after}")).into_owned();
         for from in (0..secret.len() - 16).step_by(8).filter(|from| secret.len() - from <= 16 || *from > 12) {
-            prop_assert!(!masked.contains(&secret[from..from + 16]), "{}", masked);
+            // What stands around it may have the words of a key's first line, too: that much is no part of the credential.
+            let part = &secret[from..from + 16];
+            let around = before.matches(part).count() + after.matches(part).count();
+            prop_assert!(masked.matches(part).count() <= around, "{}", masked);
         }
         prop_assert!(!masked.contains(&secret[secret.len() - 12..]) || secret.ends_with("-----"), "{}", masked);
     }
